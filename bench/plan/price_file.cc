@@ -174,7 +174,7 @@ absl::StatusOr<PriceRow> FindPrice(const PriceFile& prices,
     return absl::NotFoundError(
         absl::StrCat("no price of '", query.device, "', ", KindName(query.kind),
                      query.region.has_value() ? ", " + *query.region : "",
-                     "; the file has: ", List(prices.rows)));
+                     "; there is: ", List(prices.rows)));
   }
   return absl::InvalidArgumentError(
       absl::StrCat("expected a region or term that leaves one price, got ",

@@ -1,4 +1,4 @@
-// Implements Recording: JSON to columns, and columns to quantiles.
+// Implements Recording: JSON to columns and back, and columns to quantiles.
 #include "bench/plan/recording.h"
 
 #include <algorithm>
@@ -101,6 +101,52 @@ absl::StatusOr<Recording> ParseRecording(const std::string& text,
         name, ": expected a column of load, busy or another signal, got none"));
   }
   return recording;
+}
+
+std::string RecordingJson(const Recording& recording) {
+  using OrderedJson = nlohmann::ordered_json;
+  OrderedJson json = {{"format", kFormat},
+                      {"period_seconds", recording.period_s}};
+  const auto add = [&json](const std::string& key, const Samples& samples) {
+    for (const std::optional<double>& sample : samples) {
+      json[key].push_back(sample.has_value() ? OrderedJson(*sample)
+                                             : OrderedJson());
+    }
+  };
+  for (const auto& [signal, samples] : recording.signals) {
+    add(SignalName(signal), samples);
+  }
+  add("power_w", recording.power_w);
+  add("requests_per_second", recording.requests_per_second);
+  return json.dump() + "\n";
+}
+
+std::optional<double> SampleOf(double value) {
+  if (value >= 0 && value < kSmallestNumber) {
+    return 0;
+  }
+  return CheckPositive("", value).ok() ? std::optional<double>(value)
+                                       : std::nullopt;
+}
+
+absl::Status LeaveOutUnknown(Recording& recording, const std::string& name) {
+  const auto is_unknown = [](const Samples& samples) {
+    return std::none_of(samples.begin(), samples.end(),
+                        [](const auto& sample) { return sample.has_value(); });
+  };
+  for (Samples* column : {&recording.power_w, &recording.requests_per_second}) {
+    if (is_unknown(*column)) {
+      column->clear();
+    }
+  }
+  std::erase_if(recording.signals, [&is_unknown](const auto& signal) {
+    return is_unknown(signal.second);
+  });
+  if (recording.signals.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        name, ": expected samples of load, busy, sm or memory, got none"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Summary> Summarize(const Samples& samples,

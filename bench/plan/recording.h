@@ -39,6 +39,17 @@ struct Recording {
 absl::StatusOr<Recording> ParseRecording(const std::string& text,
                                          const std::string& name);
 
+// Returns the text that ParseRecording() reads.
+std::string RecordingJson(const Recording& recording);
+
+// Returns what a column has of a value that was read: nothing where it is no
+// number of 0 or more, and 0 where it is less than the smallest that is read.
+std::optional<double> SampleOf(double value);
+
+// Removes columns without any value: these were not sampled. `name` is for the
+// message where no signal is left.
+absl::Status LeaveOutUnknown(Recording& recording, const std::string& name);
+
 struct Summary {
   size_t samples = 0;
   double mean = 0;

@@ -417,7 +417,7 @@ absl::StatusOr<Answer> RankAnswer(const DatedPrices& prices,
           return one.row->device == device;
         })) {
       return absl::NotFoundError(absl::StrCat(
-          "no price of '", device, "'; the file has: ",
+          "no price of '", device, "'; there is: ",
           absl::StrJoin(prices.file.rows, "; ",
                         [](std::string* out, const PriceRow& row) {
                           absl::StrAppend(out, plan::Describe(row));

@@ -20,7 +20,7 @@ namespace {
 
 // The flags of all questions; each has some of them.
 struct CostFlags {
-  std::string price_path;  // empty: no prices
+  PriceSource prices;
   std::string kind = "on_demand";
   PriceChoice choice;
   double used_share = 1;
@@ -76,7 +76,7 @@ CLI::App& AddPricedQuestion(const Questions& questions, const std::string& name,
                             Ask ask) {
   return AddQuestion(questions, name, text, flags,
                      [ask](const CostFlags& given) -> absl::StatusOr<Answer> {
-                       const auto prices = ReadPrices(given.price_path);
+                       const auto prices = ReadPrices(given.prices);
                        if (!prices.ok()) {
                          return prices.status();
                        }
@@ -91,7 +91,7 @@ CLI::Option* AddDevice(CLI::App& question, CostFlags& flags) {
 
 // Adds what picks the rows of one device.
 void AddChoice(CLI::App& question, CostFlags& flags) {
-  AddPricesFlag(question, flags.price_path)->required();
+  AddPricesFlag(question, flags.prices)->required();
   AddDevice(question, flags)->required();
   AddRegionFlag(question, flags.choice.region);
 }
@@ -179,10 +179,10 @@ void AddOffline(const Questions& questions) {
   CLI::App& question = AddQuestion(
       questions, "offline", "how many devices do a day's work in its windows",
       flags, [](const CostFlags& given) -> absl::StatusOr<Answer> {
-        if (given.price_path.empty()) {
+        if (given.prices.from.empty()) {
           return OfflineAnswer(given.work, std::nullopt, given.choice);
         }
-        const auto prices = ReadPrices(given.price_path);
+        const auto prices = ReadPrices(given.prices);
         if (!prices.ok()) {
           return prices.status();
         }
@@ -204,7 +204,7 @@ void AddOffline(const Questions& questions) {
   question
       .add_option("--rate", work.rate, "items/s of one device, as measured")
       ->required();
-  CLI::Option* const prices = AddPricesFlag(question, flags->price_path);
+  CLI::Option* const prices = AddPricesFlag(question, flags->prices);
   CLI::Option* const device = AddDevice(question, *flags)->needs(prices);
   prices->needs(device);
   AddRegionFlag(question, flags->choice.region)->needs(prices);
@@ -244,7 +244,7 @@ void AddRank(const Questions& questions) {
         const auto rates = ParseRates(given.rates);
         return rates.ok() ? RankAnswer(prices, *rates) : rates.status();
       });
-  AddPricesFlag(question, flags->price_path)->required();
+  AddPricesFlag(question, flags->prices)->required();
   question
       .add_option("--rate", flags->rates,
                   "DEVICE=requests/s of one, as measured; for each device")

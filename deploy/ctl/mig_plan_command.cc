@@ -22,7 +22,7 @@ struct MigFlags {
   double headroom = 0.7;
   std::vector<std::string> layout;
   std::string artifact;
-  std::string price_path;  // empty: no prices
+  PriceSource prices;
   std::string kind = "on_demand";
   std::optional<std::string> region;
   std::optional<double> term_hours;
@@ -33,7 +33,7 @@ absl::StatusOr<MigPrices> PickPrices(const MigFlags& flags) {
   if (!kind.ok()) {
     return kind.status();
   }
-  auto file = ReadPrices(flags.price_path);
+  auto file = ReadPrices(flags.prices);
   if (!file.ok()) {
     return file.status();
   }
@@ -62,7 +62,7 @@ absl::StatusOr<Answer> Ask(const MigFlags& flags) {
                                 .headroom = flags.headroom,
                                 .layout = flags.layout,
                                 .artifact = flags.artifact};
-  if (flags.price_path.empty()) {
+  if (flags.prices.from.empty()) {
     return MigPlanAnswer(question, std::nullopt);
   }
   auto prices = PickPrices(flags);
@@ -71,7 +71,7 @@ absl::StatusOr<Answer> Ask(const MigFlags& flags) {
 }
 
 void AddPrices(CLI::App& command, MigFlags& flags) {
-  CLI::Option* const prices = AddPricesFlag(command, flags.price_path);
+  CLI::Option* const prices = AddPricesFlag(command, flags.prices);
   AddKindFlag(command, flags.kind)->needs(prices);
   AddRegionFlag(command, flags.region)->needs(prices);
   AddTermFlag(command, flags.term_hours)->needs(prices);

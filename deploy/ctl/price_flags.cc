@@ -1,22 +1,46 @@
 // Implements PriceFlags.
 #include "deploy/ctl/price_flags.h"
 
+#include "absl/strings/match.h"
 #include "bench/report/machine.h"
 #include "bench/report/report_json.h"
+#include "deploy/ctl/opencost_prices.h"
 #include "flags/value_checks.h"
 
 namespace ferry::ctl {
 
-absl::StatusOr<plan::DatedPrices> ReadPrices(const std::string& path) {
-  const auto text = bench::ReadFile(path);
-  return text.ok() ? plan::ParseDatedPrices(*text, path,
+absl::StatusOr<plan::DatedPrices> ReadPrices(const PriceSource& source) {
+  if (absl::StrContains(source.from, "://")) {
+    const auto prometheus =
+        MakeHttpSource("--prices", source.from, source.http);
+    return prometheus.ok()
+               ? PricesOfOpenCost(*prometheus, source.currency.value_or("USD"))
+               : prometheus.status();
+  }
+  if (source.currency.has_value()) {
+    return absl::InvalidArgumentError(
+        "--currency: expected with prices of a Prometheus, got a file, which "
+        "has its own");
+  }
+  const auto text = bench::ReadFile(source.from);
+  return text.ok() ? plan::ParseDatedPrices(*text, source.from,
                                             bench::DateNow().substr(0, 10))
                    : text.status();
 }
 
-CLI::Option* AddPricesFlag(CLI::App& command, std::string& path) {
-  return command.add_option("--prices", path, "price file; docs/planning.md")
-      ->type_name("FILE");
+CLI::Option* AddPricesFlag(CLI::App& command, PriceSource& source) {
+  CLI::Option* const prices =
+      command
+          .add_option("--prices", source.from,
+                      "price file, docs/planning.md; or http://... of a "
+                      "Prometheus that scrapes OpenCost")
+          ->type_name("FILE|URL");
+  command
+      .add_option("--currency", source.currency,
+                  "that OpenCost is set to; default: USD")
+      ->needs(prices);
+  AddHttpFlags(command, source.http);
+  return prices;
 }
 
 CLI::Option* AddKindFlag(CLI::App& command, std::string& kind) {

@@ -1,8 +1,9 @@
-// PriceFlags are those that give a price file and pick a row of it; each
-// command that asks for a price has some of them.
+// PriceFlags are those that give prices and pick one of them; each command that
+// asks for a price has some of them.
 //
 // Thread safety: free functions.
-// Errors: of a file that cannot be read or is no price file.
+// Errors: of a file that cannot be read or is no price file, of a Prometheus
+// that does not answer or has no prices.
 #ifndef FERRY_DEPLOY_CTL_PRICE_FLAGS_H_
 #define FERRY_DEPLOY_CTL_PRICE_FLAGS_H_
 
@@ -12,13 +13,22 @@
 
 #include "absl/status/statusor.h"
 #include "bench/plan/price_file.h"
+#include "deploy/ctl/http_source.h"
 
 namespace ferry::ctl {
 
-// Reads the file and, on today's date, its age.
-absl::StatusOr<plan::DatedPrices> ReadPrices(const std::string& path);
+// Where prices are read.
+struct PriceSource {
+  std::string from;  // a file, or the URL of a Prometheus; empty: nowhere
+  std::optional<std::string> currency;  // of those in Prometheus; else USD
+  HttpFiles http;
+};
 
-CLI::Option* AddPricesFlag(CLI::App& command, std::string& path);
+// Reads the file and, on today's date, its age; or OpenCost's prices of today.
+absl::StatusOr<plan::DatedPrices> ReadPrices(const PriceSource& source);
+
+// Returns --prices, beside which it adds what a Prometheus needs.
+CLI::Option* AddPricesFlag(CLI::App& command, PriceSource& source);
 // `kind` is one that plan::ParseKind() knows.
 CLI::Option* AddKindFlag(CLI::App& command, std::string& kind);
 CLI::Option* AddRegionFlag(CLI::App& command,

@@ -89,7 +89,7 @@ MAY_INCLUDE = {
                          "models/repository/model_repository.h", "models/repository/served_model.h",
                          "models/start_cuda.h", "models/torch_library.h"),
     "deploy/ctl/": ("bench/plan/", "bench/report/", "bench/commands/slo_point.h",
-                    "models/files/safetensors.h"),
+                    "bench/device/metrics_page.h", "models/files/safetensors.h"),
 }
 
 

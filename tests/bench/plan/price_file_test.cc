@@ -167,7 +167,7 @@ TEST(PriceFileTest, FindsTheOneRowThatMatches) {
                   .message(),
               HasSubstr("got 2: L4, spot, east; L4, spot, west"));
   EXPECT_THAT(FindPrice(prices, {.device = "H1"}).status().message(),
-              HasSubstr("no price of 'H1', on_demand; the file has: L4, spot"));
+              HasSubstr("no price of 'H1', on_demand; there is: L4, spot"));
   EXPECT_TRUE(absl::IsNotFound(
       FindPrice(prices, {.device = "L4", .region = "x"}).status()));
 }

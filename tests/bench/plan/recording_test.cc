@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace ferry::plan {
 namespace {
 
@@ -39,6 +41,50 @@ TEST(RecordingTest, TakesEveryKey) {
   EXPECT_EQ(recording->signals.at(Signal::kLoad)[1], std::nullopt);
   EXPECT_EQ(recording->signals.size(), 4U);
   EXPECT_EQ(recording->power_w[1], 310);
+}
+
+TEST(RecordingTest, WhatIsWrittenIsRead) {
+  const std::string text =
+      With(R"("load": [0.1, null], "sm": [0.30000000000000004, 1e-9],
+              "requests_per_second": [5, 0])");
+  const auto recording = ParseRecording(text, "r.json");
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  const std::string written = RecordingJson(*recording);
+  EXPECT_EQ(written, R"({"format":"ferry-recording/1","period_seconds":60.0,)"
+                     R"("load":[0.1,null],"sm":[0.30000000000000004,1e-09],)"
+                     R"("requests_per_second":[5.0,0.0]})"
+                     "\n");
+  const auto again = ParseRecording(written, "again.json");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->signals, recording->signals);
+  EXPECT_EQ(again->requests_per_second, recording->requests_per_second);
+}
+
+TEST(RecordingTest, ASampleIsWhatARecordingTakes) {
+  EXPECT_EQ(SampleOf(0.25), 0.25);
+  EXPECT_EQ(SampleOf(0), 0);
+  EXPECT_EQ(SampleOf(1e-12), 0) << "the parser refuses what is so small";
+  EXPECT_EQ(SampleOf(-0.1), std::nullopt);
+  EXPECT_EQ(SampleOf(std::nan("")), std::nullopt);
+  EXPECT_EQ(SampleOf(HUGE_VAL), std::nullopt);
+}
+
+TEST(RecordingTest, ColumnsWithoutAValueAreLeftOut) {
+  Recording recording;
+  recording.size = 2;
+  recording.signals[Signal::kLoad] = {std::nullopt, 0};
+  recording.signals[Signal::kSm] = {std::nullopt, std::nullopt};
+  recording.power_w = {std::nullopt, std::nullopt};
+  recording.requests_per_second = {1, std::nullopt};
+  ASSERT_TRUE(LeaveOutUnknown(recording, "r").ok());
+  EXPECT_EQ(recording.signals.size(), 1U);
+  EXPECT_TRUE(recording.power_w.empty());
+  EXPECT_EQ(recording.requests_per_second.size(), 2U);
+  recording.signals[Signal::kLoad] = {std::nullopt, std::nullopt};
+  const absl::Status status = LeaveOutUnknown(recording, "r");
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("r: expected samples of load, busy, sm or memory"));
 }
 
 TEST(RecordingTest, WrongFilesAreRefusedByTheirKey) {

@@ -1,0 +1,65 @@
+// HttpSource is a server that ferryctl reads by HTTP: where it is, and how it
+// is trusted; GetPage() asks it for a page.
+//
+// Thread safety: plain values and free functions over them.
+// Errors: INVALID_ARGUMENT for an address or file that is not as expected,
+// NOT_FOUND for a file that is not there, UNAVAILABLE where no answer comes,
+// PERMISSION_DENIED where the server wants another token.
+#ifndef FERRY_DEPLOY_CTL_HTTP_SOURCE_H_
+#define FERRY_DEPLOY_CTL_HTTP_SOURCE_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace ferry::ctl {
+
+// The files of a user that a server's clients need, each "" where it needs
+// none.
+struct HttpFiles {
+  std::string token;  // has the bearer token; it is on no command line
+  std::string ca;     // root certificates in place of the system's, in PEM
+};
+
+// Adds --token-file and --tls-ca. `files` outlives the parsing.
+void AddHttpFlags(CLI::App& command, HttpFiles& files);
+
+struct HttpSource {
+  std::string server;   // "http://127.0.0.1:9090"
+  std::string path;     // before that of each page: "/prometheus", or ""
+  std::string token;    // "": none
+  std::string ca_path;  // "": the system's
+
+  std::string url() const { return server + path; }
+};
+
+// `address`: host:port, which is reached by http, or a URL of http or https
+// that may have a path. `flag` is for messages.
+absl::StatusOr<HttpSource> MakeHttpSource(const std::string& flag,
+                                          const std::string& address,
+                                          const HttpFiles& files);
+
+struct HttpReply {
+  int code = 0;
+  std::string body;
+};
+
+using HttpParameters = std::multimap<std::string, std::string>;
+
+// Returns the answer of whatever code but 401 and 403. Follows no redirection,
+// which could carry the token elsewhere. `timeout`: of the connection, and of
+// each wait for data.
+absl::StatusOr<HttpReply> GetPage(const HttpSource& source,
+                                  const std::string& page,
+                                  const HttpParameters& parameters,
+                                  Duration timeout);
+
+}  // namespace ferry::ctl
+
+#endif  // FERRY_DEPLOY_CTL_HTTP_SOURCE_H_

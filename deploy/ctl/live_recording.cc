@@ -1,0 +1,81 @@
+// Implements RecordServer(): a page a second.
+#include "deploy/ctl/live_recording.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/printable_text.h"
+#include "deploy/ctl/metrics_reading.h"
+
+namespace ferry::ctl {
+namespace {
+
+constexpr Duration kPeriod = std::chrono::seconds(1);
+constexpr char kPage[] = "/metrics";
+constexpr int kOk = 200;
+
+absl::StatusOr<MetricsReading> Read(const HttpSource& source) {
+  const auto reply = GetPage(source, kPage, {}, kPeriod);
+  if (!reply.ok()) {
+    return reply.status();
+  }
+  if (reply->code != kOk) {
+    return absl::UnavailableError(absl::StrCat(
+        source.url(), kPage, ": expected HTTP code 200, got ", reply->code));
+  }
+  auto reading = ReadMetrics(reply->body, Clock::Steady().Now());
+  if (!reading.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(source.url(), kPage, ": ", reading.status().message()));
+  }
+  return reading;
+}
+
+void AwaitMoment(TimePoint moment) {
+  Mutex mutex;
+  CondVar never;
+  MutexLock lock(mutex);
+  while (Clock::Steady().Now() < moment) {
+    never.WaitUntil(mutex, moment);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<plan::Recording> RecordServer(const HttpSource& source,
+                                             int64_t seconds) {
+  TimePoint next = Clock::Steady().Now();
+  const auto first = Read(source);
+  if (!first.ok()) {
+    return first.status();
+  }
+  plan::Recording recording;
+  recording.period_s = std::chrono::duration<double>(kPeriod).count();
+  std::optional<MetricsReading> last = *first;
+  for (int64_t i = 0; i < seconds; ++i) {
+    next += kPeriod;
+    if (const TimePoint now = Clock::Steady().Now(); next <= now) {
+      next = now + kPeriod;  // the last page was late
+    }
+    AwaitMoment(next);
+    auto read = Read(source);
+    std::optional<MetricsReading> reading;
+    if (read.ok()) {
+      reading = *std::move(read);
+    }
+    AppendPeriod(last, reading, recording);
+    last = std::move(reading);
+  }
+  if (absl::Status status = plan::LeaveOutUnknown(recording, source.url());
+      !status.ok()) {
+    return status;
+  }
+  return recording;
+}
+
+}  // namespace ferry::ctl

@@ -1,0 +1,23 @@
+// RecordServer() makes a Recording of a running ferry-server by its metrics.
+//
+// Errors: those of GetPage() and ReadMetrics() of the first page;
+// FAILED_PRECONDITION where no page has anything to record.
+#ifndef FERRY_DEPLOY_CTL_LIVE_RECORDING_H_
+#define FERRY_DEPLOY_CTL_LIVE_RECORDING_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "bench/plan/recording.h"
+#include "deploy/ctl/http_source.h"
+
+namespace ferry::ctl {
+
+// Reads /metrics now and once in each second that follows, for so many; blocks
+// until then. A page that does not come later on is a gap.
+absl::StatusOr<plan::Recording> RecordServer(const HttpSource& source,
+                                             int64_t seconds);
+
+}  // namespace ferry::ctl
+
+#endif  // FERRY_DEPLOY_CTL_LIVE_RECORDING_H_

@@ -1,0 +1,197 @@
+// Implements RecordFromPrometheus(): the queries, and which server they are of.
+#include "deploy/ctl/prometheus_recording.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "base/printable_text.h"
+
+namespace ferry::ctl {
+namespace {
+
+using plan::Signal;
+
+constexpr int64_t kLeastChosenStepS = 60;
+constexpr int64_t kHourS = 3600;
+constexpr int64_t kDayS = 24 * kHourS;
+constexpr size_t kMostListed = 10;  // servers in a message
+constexpr size_t kMaxShown = 100;   // bytes of a label in a message
+
+// @ stands for the labels of the server, STEP for a step, RATE for two.
+constexpr char kServersQuery[] =
+    "group by (job, instance) (last_over_time(ferry_instances{@}[STEP]))";
+constexpr char kLoadQuery[] = "sum(avg_over_time(ferry_load_ratio{@}[STEP]))";
+constexpr char kBusyQuery[] =
+    "sum(rate(ferry_compute_busy_seconds_total{@}[RATE]))"
+    " / sum(avg_over_time(ferry_instances{@}[STEP]))";
+constexpr char kSmQuery[] = "avg(avg_over_time(ferry_gpm_sm_ratio{@}[STEP]))";
+constexpr char kMemoryQuery[] =
+    "max(max_over_time(ferry_device_memory_bytes{kind=\"used\",@}[STEP])"
+    " / ignoring (kind)"
+    " max_over_time(ferry_device_memory_bytes{kind=\"total\",@}[STEP]))";
+// Processes on slices of one GPU all show its watts.
+constexpr char kPowerQuery[] =
+    "max(avg_over_time(ferry_gpu_power_watts{@}[STEP]))";
+constexpr char kRequestsQuery[] =
+    "sum(rate(ferry_requests_total{@}[RATE]))"
+    " + sum(rate(ferry_refused_total{@}[RATE]))";
+
+std::string QueryText(const char* query, const std::string& selector,
+                      int64_t step_s) {
+  return absl::StrReplaceAll(query, {{"@", selector},
+                                     {"STEP", absl::StrCat(step_s, "s")},
+                                     {"RATE", absl::StrCat(2 * step_s, "s")}});
+}
+
+bool IsLabelName(const std::string& name) {
+  return !name.empty() && !absl::ascii_isdigit(name.front()) &&
+         std::all_of(name.begin(), name.end(), [](char letter) {
+           return absl::ascii_isalnum(letter) || letter == '_';
+         });
+}
+
+// Returns a matcher of PromQL: instance="10.0.0.3:8002".
+std::string Matcher(const std::string& name, const std::string& value) {
+  return absl::StrCat(
+      name, "=\"",
+      absl::StrReplaceAll(value,
+                          {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}}),
+      "\"");
+}
+
+std::string Listed(const std::vector<SeriesSample>& servers) {
+  std::set<std::string> listed;
+  for (const SeriesSample& server : servers) {
+    if (listed.size() == kMostListed) {
+      break;
+    }
+    listed.insert(absl::StrCat(
+        "job=", PrintableText(server.Label("job"), kMaxShown),
+        " instance=", PrintableText(server.Label("instance"), kMaxShown)));
+  }
+  return absl::StrCat(absl::StrJoin(listed, ", "),
+                      servers.size() > kMostListed ? ", ..." : "");
+}
+
+// Returns the selector of the one server that `selector` leaves.
+absl::StatusOr<std::string> FindServer(const HttpSource& source,
+                                       const std::string& selector,
+                                       int64_t window_s) {
+  const auto servers =
+      QueryNow(source, QueryText(kServersQuery, selector, window_s));
+  if (!servers.ok()) {
+    return servers.status();
+  }
+  if (servers->empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        source.url(), ": expected series of a ferry-server",
+        selector.empty() ? "" : " with ", PrintableText(selector, kMaxShown),
+        ", got none in the window; does this Prometheus scrape its /metrics?"));
+  }
+  if (servers->size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--label: expected labels that leave one server, as "
+                     "instance=HOST:PORT, got ",
+                     servers->size(), ": ", Listed(*servers)));
+  }
+  return absl::StrCat(selector, selector.empty() ? "" : ",",
+                      Matcher("job", servers->front().Label("job")), ",",
+                      Matcher("instance", servers->front().Label("instance")));
+}
+
+}  // namespace
+
+absl::StatusOr<TimeRange> RangeOf(const PrometheusWindow& window,
+                                  int64_t now_s) {
+  constexpr auto kMost = static_cast<int64_t>(kMostSteps);
+  // The fewest whole minutes that keep to the limit.
+  const int64_t minutes = (window.window_s + kMost * kLeastChosenStepS - 1) /
+                          (kMost * kLeastChosenStepS);
+  const int64_t chosen_s = minutes * kLeastChosenStepS;
+  const int64_t step_s = window.step_s.value_or(chosen_s);
+  const int64_t steps = window.window_s / step_s;
+  if (steps < 1 || steps > kMost) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--step: expected 1 to ", kMost,
+        " steps in the window, as Prometheus answers no more, got ", steps,
+        "; ", chosen_s, "s do"));
+  }
+  const int64_t unit_s = window.window_s >= kDayS ? kHourS : step_s;
+  const int64_t end_s = now_s / unit_s * unit_s;
+  return TimeRange{.begin_s = end_s - (steps - 1) * step_s,
+                   .step_s = step_s,
+                   .steps = static_cast<size_t>(steps)};
+}
+
+absl::StatusOr<std::string> SelectorOf(const std::vector<std::string>& labels) {
+  std::vector<std::string> matchers;
+  for (const std::string& label : labels) {
+    const size_t at = label.find('=');
+    const std::string name = label.substr(0, at);
+    if (at == std::string::npos || !IsLabelName(name)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--label: expected NAME=VALUE, as instance=HOST:PORT, got '",
+          PrintableText(label, kMaxShown), "'"));
+    }
+    matchers.push_back(Matcher(name, label.substr(at + 1)));
+  }
+  return absl::StrJoin(matchers, ",");
+}
+
+absl::StatusOr<NamedRecording> RecordFromPrometheus(
+    const HttpSource& source, const PrometheusWindow& window) {
+  const auto wanted = SelectorOf(window.labels);
+  if (!wanted.ok()) {
+    return wanted.status();
+  }
+  // Flags that are wrong are told before anything is asked.
+  if (const auto range = RangeOf(window, 0); !range.ok()) {
+    return range.status();
+  }
+  const auto now_s = AskTime(source);
+  if (!now_s.ok()) {
+    return now_s.status();
+  }
+  const auto range = RangeOf(window, *now_s);
+  if (!range.ok()) {
+    return range.status();
+  }
+  const auto selector = FindServer(source, *wanted, window.window_s);
+  if (!selector.ok()) {
+    return selector.status();
+  }
+  plan::Recording recording;
+  recording.period_s = static_cast<double>(range->step_s);
+  recording.size = range->steps;
+  const std::pair<const char*, plan::Samples*> columns[] = {
+      {kLoadQuery, &recording.signals[Signal::kLoad]},
+      {kBusyQuery, &recording.signals[Signal::kBusy]},
+      {kSmQuery, &recording.signals[Signal::kSm]},
+      {kMemoryQuery, &recording.signals[Signal::kMemory]},
+      {kPowerQuery, &recording.power_w},
+      {kRequestsQuery, &recording.requests_per_second}};
+  for (const auto& [query, column] : columns) {
+    auto samples =
+        QueryRange(source, QueryText(query, *selector, range->step_s), *range);
+    if (!samples.ok()) {
+      return samples.status();
+    }
+    *column = *std::move(samples);
+  }
+  const std::string name =
+      absl::StrCat(source.url(), " {", PrintableText(*selector), "}, ",
+                   TimeText(range->begin_s - range->step_s), " to ",
+                   TimeText(range->end_s()));
+  if (absl::Status status = plan::LeaveOutUnknown(recording, name);
+      !status.ok()) {
+    return status;
+  }
+  return NamedRecording{.recording = std::move(recording), .source = name};
+}
+
+}  // namespace ferry::ctl

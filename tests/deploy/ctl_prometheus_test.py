@@ -1,0 +1,442 @@
+"""ferryctl on what a server and a real Prometheus tell: a synthetic week whose
+numbers are known, a page whose counters grow by known amounts, and all that may
+be wrong with either.
+
+What asks Prometheus is skipped where scripts/prometheus.sh has not been run.
+"""
+
+import http.server
+import json
+import math
+import os
+import pathlib
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import urllib.request
+
+import jsonschema
+from ferry_process import free_port, wait_until
+from tools import ROOT, Running, Tool
+
+CTL = os.environ["FERRY_CTL"]
+SCHEMA = jsonschema.Draft202012Validator(
+    json.loads((ROOT / "docs/ctl-answer.schema.json").read_text()))
+PROMETHEUS = Tool("prometheus")
+HOUR = 3600
+DAY = 24 * HOUR
+SERVER = 'job="ferry",instance="a:8002"'
+MODEL = f'{SERVER},model="m",version="1"'
+INSTANCES = 2
+
+
+class Day:
+    """What the server does in each hour of each day: nothing from 20 o'clock to
+    7, then more and more to noon, and less."""
+
+    RATES = [0] * 7 + [10, 20, 30, 40, 50, 60, 55, 45, 35, 25, 15, 5, 5] + [0] * 4
+    LOADS = [rate / 80 for rate in RATES]
+    BUSIES = [min(1, 2 * load) for load in LOADS]
+    SMS = [load / 2 for load in LOADS]
+    MEMORIES = [0.5 + load / 4 for load in LOADS]
+    POWERS = [100 + 200 * load for load in LOADS]
+
+
+def hour_of(moment):
+    return moment // HOUR % 24
+
+
+def summed(rates, moment):
+    """Returns a counter that grows by these rates a second, hour by hour."""
+    days, rest = divmod(moment, DAY)
+    hour, second = divmod(rest, HOUR)
+    return (days * HOUR * sum(rates) + HOUR * sum(rates[:hour]) +
+            second * rates[hour])
+
+
+def openmetrics(begin, end):
+    """Yields lines of a scrape a minute, half a minute past it; those of one
+    series are together, as promtool wants them."""
+    moments = range(begin + 30, end, 60)
+    base = begin // DAY * DAY
+
+    def series(name, labels, value):
+        return (f"{name}{{{labels}}} {value(moment)} {moment}"
+                for moment in moments)
+
+    def counter(name, labels, rates):
+        return series(name, labels,
+                      lambda moment: 1e6 + summed(rates, moment - base))
+
+    def gauge(name, labels, values):
+        return series(name, labels, lambda moment: values[hour_of(moment)])
+
+    yield from gauge("ferry_load_ratio", MODEL, Day.LOADS)
+    yield from gauge("ferry_instances", MODEL, [INSTANCES] * 24)
+    for instance in range(INSTANCES):
+        yield from counter("ferry_compute_busy_seconds_total",
+                           f'{MODEL},model_instance="{instance}"', Day.BUSIES)
+    yield from counter("ferry_requests_total", f'{MODEL},code="OK"', Day.RATES)
+    yield from counter("ferry_refused_total", f'{MODEL},reason="memory"', [0] * 24)
+    device = f'{SERVER},uuid="GPU-1"'
+    yield from gauge("ferry_gpm_sm_ratio", device, Day.SMS)
+    yield from gauge("ferry_gpu_power_watts", device, Day.POWERS)
+    yield from gauge("ferry_device_memory_bytes", device + ',kind="total"',
+                     [1e9] * 24)
+    yield from gauge("ferry_device_memory_bytes", device + ',kind="used"',
+                     [1e9 * share for share in Day.MEMORIES])
+    # Another server, which was there on the last day alone.
+    other = 'job="ferry",instance="b:8002",model="m",version="1"'
+    for name in ("ferry_instances", "ferry_load_ratio"):
+        for moment in moments:
+            if moment >= end - DAY:
+                yield f"{name}{{{other}}} 1 {moment}"
+    nodes = (("n1", "g5.xlarge", 0.95, 0), ("n2", "g5.xlarge", 0.96, 0),
+             ("n3", "g5.xlarge", 0.31, 1), ("n4", "m5.large", 0, 0))
+    for node, kind, price, is_spot in nodes:
+        labels = f'node="{node}",instance_type="{kind}",region="eu-west-1"'
+        for name, value in (("node_gpu_hourly_cost", price),
+                            ("kubecost_node_is_spot", is_spot)):
+            for moment in moments:
+                if moment >= end - DAY:
+                    yield f"{name}{{{labels}}} {value} {moment}"
+    yield "# EOF"
+
+
+def numbers_of(values, unit):
+    """Returns what a table has of a week of such days, an hour each."""
+    ordered = sorted(values)
+
+    def quantile(share):
+        return ordered[math.ceil(share * len(ordered)) - 1]
+
+    return {name: f"{value * unit:.1f}" for name, value in
+            (("mean", sum(values) / len(values)), ("p50", quantile(0.5)),
+             ("p95", quantile(0.95)), ("peak", ordered[-1]))}
+
+
+class CtlTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def ask(self, *flags):
+        return subprocess.run([CTL, *flags], cwd=self.folder, capture_output=True,
+                              text=True, timeout=120, check=False)
+
+    def answer(self, *flags):
+        ended = self.ask(*flags, "--json")
+        self.assertEqual(ended.returncode, 0, ended)
+        answer = json.loads(ended.stdout)
+        SCHEMA.validate(answer)
+        return answer
+
+    def assert_refused(self, code, text, *flags):
+        ended = self.ask(*flags)
+        self.assertEqual(ended.returncode, code, ended)
+        self.assertEqual(ended.stdout, "")
+        self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
+        self.assertIn(text, ended.stderr)
+        return ended.stderr
+
+
+class WeekTest(CtlTest):
+    """What a real Prometheus has of a week."""
+
+    @classmethod
+    def setUpClass(cls):
+        PROMETHEUS.require()
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        data = pathlib.Path(folder.name, "data")
+        text = pathlib.Path(folder.name, "week.txt")
+        # The clock goes on while it is tested: there is some more of the week.
+        now = int(time.time()) // HOUR * HOUR
+        text.write_text("\n".join(openmetrics(now - 8 * DAY, now + 3 * HOUR)) + "\n")
+        made = PROMETHEUS.run("promtool", "tsdb", "create-blocks-from",
+                              "openmetrics", "--max-block-duration=24h", text,
+                              data, timeout=240)
+        assert made.returncode == 0, made
+        config = pathlib.Path(folder.name, "prometheus.yml")
+        config.write_text("scrape_configs: []\n")
+        port = free_port()
+        cls.url = f"http://127.0.0.1:{port}"
+        running = Running(
+            ["bash", PROMETHEUS.script, "prometheus", f"--config.file={config}",
+             f"--storage.tsdb.path={data}",
+             f"--web.listen-address=127.0.0.1:{port}"])
+        cls.enterClassContext(running)
+        assert wait_until(cls.is_ready, timeout=60), running.lines
+        cls.profile = ("profile", "--from-prometheus", cls.url, "--window")
+
+    @classmethod
+    def is_ready(cls):
+        try:
+            with urllib.request.urlopen(cls.url + "/-/ready", timeout=5):
+                return True
+        except OSError:
+            return False
+
+    def test_a_week_has_the_numbers_that_it_was_made_of(self):
+        answer = self.answer(*self.profile, "7d", "--label", "instance=a:8002",
+                             "--policy", "s2-week")
+        mean = 100 * sum(Day.LOADS) / 24
+        self.assertTrue(30 > mean > 20, "the day was chosen so")
+        self.assertIn(f"'mostly_idle': load was {mean:.1f} % on average",
+                      answer["answer"])
+        rows = {row.pop("signal"): row for row in answer["rows"]}
+        self.assertEqual(set(rows), {"load %", "busy %", "sm %", "memory %",
+                                     "power W", "requests/s"})
+        for name, values, unit in (
+                ("load %", Day.LOADS, 100), ("busy %", Day.BUSIES, 100),
+                ("sm %", Day.SMS, 100), ("memory %", Day.MEMORIES, 100),
+                ("power W", Day.POWERS, 1), ("requests/s", Day.RATES, 1)):
+            self.assertEqual(rows[name], numbers_of(values, unit) |
+                             {"samples": "10080"}, name)
+        # The first hour of the night has the last request in its first rate.
+        idle = {one["name"]: one["value"] for one in answer["numbers"]}
+        self.assertEqual(idle["idle_hours"], 7 * 10)
+        by_busy = 100 * sum(Day.BUSIES) / 24
+        (beside,) = [one["text"] for one in answer["findings"]
+                     if one["name"] == "by_busy"]
+        self.assertIn(f"busy, {by_busy:.1f} %, would be", beside)
+        self.assertIn('instance="a:8002"', answer["inputs"]["recording"])
+
+    def test_what_is_saved_is_judged_alike(self):
+        first = self.answer(*self.profile, "7d", "--label", "instance=a:8002",
+                            "--save", "r.json")
+        again = self.answer("profile", "--file", "r.json")
+        for part in ("answer", "rows", "numbers", "findings"):
+            self.assertEqual(again[part], first[part])
+        self.assert_refused(1, "--save: ", *self.profile, "1h", "--label",
+                            "instance=a:8002", "--save", "no/such/r.json")
+
+    def test_a_server_of_a_day_is_unknown_over_a_week(self):
+        label = ("--label", "instance=b:8002")
+        refusal = self.assert_refused(2, "load is unknown", *self.profile, "7d",
+                                      *label)
+        self.assertIn("of the samples to be missing at most", refusal)
+        self.assertIn("load was 100.0 % on average",
+                      self.answer(*self.profile, "12h", *label)["answer"])
+
+    def test_several_servers_are_listed(self):
+        self.assert_refused(
+            1, "--label: expected labels that leave one server, as "
+            "instance=HOST:PORT, got 2: job=ferry instance=a:8002, job=ferry "
+            "instance=b:8002", *self.profile, "7d")
+
+    def test_without_our_series_it_cannot_know(self):
+        self.assert_refused(
+            2, 'expected series of a ferry-server with instance="c:8002", got '
+            "none", *self.profile, "7d", "--label", "instance=c:8002")
+
+    def test_steps_may_be_longer(self):
+        answer = self.answer(*self.profile, "7d", "--step", "1h", "--label",
+                             "instance=a:8002")
+        self.assertIn("168 samples, one in 3600 s, 168 hours",
+                      answer["inputs"]["recording"])
+
+    def test_prices_of_opencost(self):
+        cost = ("cost", "spot", "--prices", self.url, "--device", "g5.xlarge",
+                "--interruptible")
+        answer = self.answer(*cost)
+        given = json.dumps(answer)
+        self.assertIn("OpenCost's node_gpu_hourly_cost in " + self.url, given)
+        self.assertIn("USD", given)
+        per_hour = {one["name"]: one["value"] for one in answer["numbers"]}
+        self.assertIn(0.96, per_hour.values(), "the dearest on demand")
+        self.assertIn(0.31, per_hour.values(), "the spot node")
+        self.assertIn("EUR", json.dumps(self.answer(*cost, "--currency", "EUR")))
+        self.assert_refused(2, "no price of 'm5.large'", "cost", "schedule",
+                            "--prices", self.url, "--device", "m5.large",
+                            "--on-hours-per-week", "60")
+
+
+class Replies:
+    """A server whose replies are made by `reply(path, headers)`, which returns a
+    code and a body; `with` ends it."""
+
+    def __init__(self, reply):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                code, body = reply(self.path, self.headers)
+                self.send_response(code)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self.address = f"127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class WrongPrometheusTest(CtlTest):
+
+    def profile(self, address):
+        return ("profile", "--from-prometheus", f"http://{address}")
+
+    def test_away(self):
+        address = f"127.0.0.1:{free_port()}"
+        self.assert_refused(2, f"http://{address}/api/v1/query: no answer",
+                            *self.profile(address))
+        self.assert_refused(2, "no answer", "cost", "schedule", "--prices",
+                            f"http://{address}", "--device", "L4",
+                            "--on-hours-per-week", "60")
+
+    def test_its_error_is_told_escaped_and_cut(self):
+        body = json.dumps({"status": "error", "errorType": "timeout",
+                           "error": "query \x1b[2J timed out" + "!" * 1000})
+        with Replies(lambda *_: (503, body.encode())) as wrong:
+            told = self.assert_refused(
+                2, "Prometheus answers an error, timeout: query \\x1B[2J timed "
+                "out!!!", *self.profile(wrong.address))
+        self.assertLess(len(told), 400)
+
+    def test_another_server(self):
+        with Replies(lambda *_: (200, b"<html></html>")) as wrong:
+            self.assert_refused(2, "expected an answer of Prometheus, got HTTP "
+                                "code 200 and '<html></html>'",
+                                *self.profile(wrong.address))
+
+    def test_without_prices(self):
+        def reply(path, _):
+            result = [{"metric": {}, "value": [1e9, "1e9"]}] if "time" in path else []
+            return 200, json.dumps({"status": "success", "data": {
+                "resultType": "vector", "result": result}}).encode()
+
+        with Replies(reply) as empty:
+            self.assert_refused(
+                2, "expected node_gpu_hourly_cost above 0, got none", "cost",
+                "schedule", "--prices", f"http://{empty.address}", "--device",
+                "L4", "--on-hours-per-week", "60")
+
+    def test_wrong_flags(self):
+        self.assert_refused(1, "expected one of --file, --duration and "
+                            "--from-prometheus, got 0", "profile")
+        self.assert_refused(1, "got 2", "profile", "--file", "r.json",
+                            "--duration", "60s")
+        self.assert_refused(1, "--from-prometheus", "profile", "--window", "7d")
+        self.assert_refused(1, "--duration", "profile", "--from", "a:1")
+        for wrong in ("60", "s", "-1s", "0s", "2d", "1.5s", "1y", "nans"):
+            self.assert_refused(1, "--duration", "profile", f"--duration={wrong}")
+        nowhere = self.profile("127.0.0.1:1")
+        self.assert_refused(1, "--label: expected NAME=VALUE", *nowhere,
+                            "--label", "pod")
+        self.assert_refused(1, "got 20160; 60s do", *nowhere, "--step", "30s")
+        self.assert_refused(1, "--window", *nowhere, "--window", "7")
+        self.assert_refused(1, "--from-prometheus: expected", "profile",
+                            "--from-prometheus", "ftp://a")
+        (self.folder / "prices.json").write_text("{}")
+        self.assert_refused(1, "--currency: expected with prices of a Prometheus",
+                            "cost", "rank", "--prices", "prices.json",
+                            "--currency", "EUR", "--rate", "L4=1")
+
+
+class LiveTest(CtlTest):
+    """A page whose counters grow by known amounts from one read to the next: so
+    much is known of its samples however long a second takes."""
+
+    ROWS, BUSY_S, REQUESTS, CAPACITY = 40, 0.25, 20, 200
+
+    def page(self, reads, start=1e9):
+        model = 'model="m",version="1"'
+        return "\n".join((
+            f"ferry_capacity_rows_per_second{{{model}}} {self.CAPACITY}",
+            f"ferry_instances{{{model}}} 2",
+            f"ferry_arrived_rows_total{{{model}}} {self.ROWS * reads}",
+            f'ferry_compute_busy_seconds_total{{{model},model_instance="0"}} '
+            f"{self.BUSY_S * reads}",
+            f'ferry_requests_total{{{model},code="OK"}} {self.REQUESTS * reads}',
+            'ferry_device_memory_bytes{uuid="G",kind="total"} 1000',
+            'ferry_device_memory_bytes{uuid="G",kind="used"} '
+            f"{300 + reads}",
+            f"process_start_time_seconds {start}", "")).encode()
+
+    def test_samples_are_differences(self):
+        reads = []
+
+        def reply(path, headers):
+            if headers.get("Authorization") != "Bearer sesame":
+                return 401, b"no"
+            reads.append(path)
+            return 200, self.page(len(reads))
+
+        (self.folder / "token").write_text("sesame\n")
+        with Replies(reply) as server:
+            profile = ("profile", "--from", server.address, "--duration", "31s")
+            self.assert_refused(1, "expected a token that it takes, by "
+                                "--token-file; got HTTP code 401", *profile)
+            self.answer(*profile, "--token-file", "token", "--save", "r.json",
+                        "--signal", "memory", "--policy", "s1-memory")
+        self.assertEqual(reads, ["/metrics"] * 32)
+        recording = json.loads((self.folder / "r.json").read_text())
+        self.assertEqual(recording["period_seconds"], 1)
+        self.assertEqual(set(recording) - {"format", "period_seconds"},
+                         {"load", "busy", "memory", "requests_per_second"})
+        self.assertEqual(recording["memory"],
+                         [(301 + read) / 1000 for read in range(1, 32)])
+        for load, busy, requests in zip(
+                recording["load"], recording["busy"],
+                recording["requests_per_second"], strict=True):
+            if load is None:  # a second that took two of them
+                self.assertIsNone(busy)
+                continue
+            self.assertGreater(load, 0)
+            self.assertAlmostEqual(
+                load / busy, self.ROWS / self.CAPACITY / (self.BUSY_S / 2))
+            self.assertAlmostEqual(
+                requests / load, self.REQUESTS * self.CAPACITY / self.ROWS)
+
+    def test_a_page_that_fails_and_a_restart_are_gaps(self):
+        reads = []
+
+        def reply(*_):
+            reads.append(1)
+            if len(reads) == 2:
+                return 500, b"no"
+            return 200, self.page(len(reads), start=len(reads) // 5)
+
+        with Replies(reply) as server:
+            self.assert_refused(2, "load is unknown: expected 30 samples or more",
+                                "profile", "--from", f"http://{server.address}",
+                                "--duration", "5s", "--save", "r.json")
+        recording = json.loads((self.folder / "r.json").read_text())
+        # Reads 1 to 6: the second fails, before the fifth it began anew.
+        self.assertEqual([recording["load"][i] for i in (0, 1, 3)], [None] * 3)
+        self.assertEqual(recording["memory"],
+                         [None, 0.303, 0.304, 0.305, 0.306])
+
+    def test_what_is_no_server_of_ferry(self):
+        address = f"127.0.0.1:{free_port()}"
+        live = ("profile", "--duration", "1s", "--from")
+        self.assert_refused(2, f"http://{address}/metrics: no answer", *live,
+                            address)
+        with Replies(lambda *_: (200, b"nv_gpu_utilization 1\n")) as other:
+            self.assert_refused(2, "expected the metrics of a ferry-server",
+                                *live, other.address)
+        with Replies(lambda *_: (404, b"")) as other:
+            self.assert_refused(2, "expected HTTP code 200, got 404", *live,
+                                other.address)
+        (self.folder / "token").write_text("")
+        self.assert_refused(1, "expected one token", *live, address,
+                            "--token-file", "token")
+
+
+if __name__ == "__main__":
+    unittest.main()
