@@ -118,6 +118,7 @@ std::string RecordingJson(const Recording& recording) {
   }
   add("power_w", recording.power_w);
   add("requests_per_second", recording.requests_per_second);
+  add("requests_under_way", recording.requests_under_way);
   return json.dump() + "\n";
 }
 
@@ -134,7 +135,8 @@ absl::Status LeaveOutUnknown(Recording& recording, const std::string& name) {
     return std::none_of(samples.begin(), samples.end(),
                         [](const auto& sample) { return sample.has_value(); });
   };
-  for (Samples* column : {&recording.power_w, &recording.requests_per_second}) {
+  for (Samples* column : {&recording.power_w, &recording.requests_per_second,
+                          &recording.requests_under_way}) {
     if (is_unknown(*column)) {
       column->clear();
     }

@@ -60,11 +60,9 @@ absl::StatusOr<HttpSource> MakeHttpSource(const std::string& flag,
   const std::string url = absl::StrContains(address, "://")
                               ? address
                               : absl::StrCat(kHttp, address);
-  const bool has_tls = absl::StartsWith(url, kHttps);
   absl::string_view rest = url;
-  const bool is_http = has_tls || absl::StartsWith(url, kHttp);
-  rest.remove_prefix(
-      is_http ? absl::string_view(has_tls ? kHttps : kHttp).size() : 0);
+  const bool has_tls = absl::ConsumePrefix(&rest, kHttps);
+  const bool is_http = has_tls || absl::ConsumePrefix(&rest, kHttp);
   const absl::string_view host = rest.substr(0, rest.find('/'));
   if (absl::StrContains(rest, "@")) {
     return absl::InvalidArgumentError(
@@ -83,7 +81,7 @@ absl::StatusOr<HttpSource> MakeHttpSource(const std::string& flag,
   }
   HttpSource source;
   source.server = absl::StrCat(has_tls ? kHttps : kHttp, host);
-  source.path = absl::StripSuffix(rest.substr(host.size()), "/");
+  source.path = std::string(absl::StripSuffix(rest.substr(host.size()), "/"));
   if (!files.token.empty()) {
     auto token = ReadToken(files.token);
     if (!token.ok()) {

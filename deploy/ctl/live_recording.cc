@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/printable_text.h"
-#include "deploy/ctl/metrics_reading.h"
 
 namespace ferry::ctl {
 namespace {
@@ -48,7 +47,8 @@ void AwaitMoment(TimePoint moment) {
 }  // namespace
 
 absl::StatusOr<plan::Recording> RecordServer(const HttpSource& source,
-                                             int64_t seconds) {
+                                             int64_t seconds,
+                                             const DeviceLink& link) {
   TimePoint next = Clock::Steady().Now();
   const auto first = Read(source);
   if (!first.ok()) {
@@ -68,7 +68,7 @@ absl::StatusOr<plan::Recording> RecordServer(const HttpSource& source,
     if (read.ok()) {
       reading = *std::move(read);
     }
-    AppendPeriod(last, reading, recording);
+    AppendPeriod(last, reading, link, recording);
     last = std::move(reading);
   }
   if (absl::Status status = plan::LeaveOutUnknown(recording, source.url());

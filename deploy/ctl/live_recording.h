@@ -10,13 +10,15 @@
 #include "absl/status/statusor.h"
 #include "bench/plan/recording.h"
 #include "deploy/ctl/http_source.h"
+#include "deploy/ctl/metrics_reading.h"
 
 namespace ferry::ctl {
 
 // Reads /metrics now and once in each second that follows, for so many; blocks
 // until then. A page that does not come later on is a gap.
 absl::StatusOr<plan::Recording> RecordServer(const HttpSource& source,
-                                             int64_t seconds);
+                                             int64_t seconds,
+                                             const DeviceLink& link);
 
 }  // namespace ferry::ctl
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "bench/device/metrics_page.h"
 
@@ -12,8 +13,52 @@ namespace {
 using plan::Signal;
 
 constexpr char kStart[] = "process_start_time_seconds";
+constexpr char kArrived[] = "ferry_arrived_rows_total";
+constexpr char kCapacity[] = "ferry_capacity_rows_per_second";
+constexpr char kBusy[] = "ferry_compute_busy_seconds_total";
+constexpr char kInstances[] = "ferry_instances";
+constexpr char kRequests[] = "ferry_requests_total";
+constexpr char kRefused[] = "ferry_refused_total";
+constexpr char kRequestSeconds[] = "ferry_request_seconds_sum";
+constexpr char kBatchRows[] = "ferry_batch_rows_sum";
+constexpr char kBatches[] = "ferry_batch_rows_count";
+constexpr char kMaxBatch[] = "ferry_max_batch_size_rows";
+constexpr char kStageSeconds[] = "ferry_stage_seconds_sum";
+constexpr char kComputeSeconds[] = "ferry_compute_seconds_sum";
+constexpr char kRows[] = "ferry_rows_total";
+constexpr char kPaddingRows[] = "ferry_padding_rows_total";
+constexpr char kElements[] = "ferry_input_elements_total";
+constexpr char kPaddingElements[] = "ferry_padding_elements_total";
 constexpr char kMemory[] = "ferry_device_memory_bytes";
+constexpr char kPcie[] = "ferry_gpm_pcie_bytes_per_second";
+constexpr char kSm[] = "ferry_gpm_sm_ratio";
+constexpr char kDram[] = "ferry_gpm_dram_ratio";
+constexpr char kPower[] = "ferry_gpu_power_watts";
+constexpr const char* kRead[] = {kStart,
+                                 kArrived,
+                                 kCapacity,
+                                 kBusy,
+                                 kInstances,
+                                 kRequests,
+                                 kRefused,
+                                 kRequestSeconds,
+                                 kBatchRows,
+                                 kBatches,
+                                 kMaxBatch,
+                                 kStageSeconds,
+                                 kComputeSeconds,
+                                 kRows,
+                                 kPaddingRows,
+                                 kElements,
+                                 kPaddingElements,
+                                 kMemory,
+                                 kPcie,
+                                 kSm,
+                                 kDram,
+                                 kPower};
 constexpr double kMostPeriods = 2;
+
+using Value = std::optional<double>;
 
 std::string KeyOf(const bench::MetricSample& sample) {
   std::string key;
@@ -23,90 +68,170 @@ std::string KeyOf(const bench::MetricSample& sample) {
   return key;
 }
 
-void Take(const bench::MetricSample& sample, MetricsReading& reading) {
-  if (sample.name == "ferry_arrived_rows_total") {
-    reading.arrived_rows[KeyOf(sample)] = sample.value;
-  } else if (sample.name == "ferry_capacity_rows_per_second") {
-    reading.capacity[KeyOf(sample)] = sample.value;
-  } else if (sample.name == "ferry_compute_busy_seconds_total") {
-    reading.busy_s[KeyOf(sample)] = sample.value;
-  } else if (sample.name == "ferry_instances") {
-    reading.instances += sample.value;
-  } else if (sample.name == "ferry_requests_total" ||
-             sample.name == "ferry_refused_total") {
-    reading.requests[KeyOf(sample)] = sample.value;
-  } else if (sample.name == "ferry_gpm_sm_ratio") {
-    reading.sm = sample.value;
-  } else if (sample.name == "ferry_gpu_power_watts") {
-    reading.power_w = sample.value;
-  }
+const LabelledValues& ValuesOf(const MetricsReading& reading,
+                               const std::string& name) {
+  static const LabelledValues none;
+  const auto found = reading.values.find(name);
+  return found == reading.values.end() ? none : found->second;
 }
 
-// Returns how much each counter grew, one that is new from 0 on; nothing where
-// one fell or is gone.
-std::optional<LabelledValues> Growth(const LabelledValues& from,
-                                     const LabelledValues& to) {
-  LabelledValues growth = to;
-  for (const auto& [key, value] : from) {
-    const auto found = growth.find(key);
-    if (found == growth.end() || !(found->second >= value)) {
+// Returns the sum of the values whose labels have that one; nothing without
+// any.
+Value Sum(const LabelledValues& values, const std::string& label = "") {
+  Value sum;
+  for (const auto& [key, value] : values) {
+    if (absl::StrContains(key, label)) {
+      sum = sum.value_or(0) + value;
+    }
+  }
+  return sum;
+}
+
+Value Sum(const std::optional<MetricsReading>& reading, const std::string& name,
+          const std::string& label = "") {
+  return reading.has_value() ? Sum(ValuesOf(*reading, name), label) : Value();
+}
+
+// Returns part / whole; nothing where one is not known or the whole is 0.
+Value Share(const Value& part, const Value& whole) {
+  return part.has_value() && whole.has_value() && *whole > 0
+             ? Value(*part / *whole)
+             : Value();
+}
+
+// Two pages of one process, and the time between them.
+class Period {
+ public:
+  Period(const MetricsReading& from, const MetricsReading& to, double seconds)
+      : from_(from), to_(to), seconds_(seconds) {}
+
+  Value Load() const {
+    const auto growth = Growth(kArrived);
+    if (!growth.has_value() || growth->empty()) {
       return std::nullopt;
     }
-    found->second -= value;
-  }
-  return growth;
-}
-
-// Returns the sum a second; nothing where there are no counters.
-std::optional<double> Rate(const LabelledValues& from, const LabelledValues& to,
-                           double seconds) {
-  const auto growth = Growth(from, to);
-  if (!growth.has_value() || growth->empty()) {
-    return std::nullopt;
-  }
-  double sum = 0;
-  for (const auto& [key, value] : *growth) {
-    sum += value;
-  }
-  return sum / seconds;
-}
-
-std::optional<double> Load(const MetricsReading& from, const MetricsReading& to,
-                           double seconds) {
-  const auto growth = Growth(from.arrived_rows, to.arrived_rows);
-  if (!growth.has_value() || growth->empty()) {
-    return std::nullopt;
-  }
-  double load = 0;
-  for (const auto& [model, rows] : *growth) {
-    if (rows == 0) {
-      continue;
+    const LabelledValues& capacities = ValuesOf(to_, kCapacity);
+    double load = 0;
+    for (const auto& [model, rows] : *growth) {
+      if (rows == 0) {
+        continue;
+      }
+      const auto capacity = capacities.find(model);
+      if (capacity == capacities.end() || !(capacity->second > 0)) {
+        return std::nullopt;
+      }
+      load += rows / seconds_ / capacity->second;
     }
-    const auto capacity = to.capacity.find(model);
-    if (capacity == to.capacity.end() || !(capacity->second > 0)) {
+    return load;
+  }
+
+  Value Busy() const {
+    return Share(Rate(Grown(kBusy)), Sum(ValuesOf(to_, kInstances)));
+  }
+
+  Value Requests() const { return Rate(Asked()); }
+
+  Value RequestsUnderWay() const { return Rate(Grown(kRequestSeconds)); }
+
+  Value BatchFill() const {
+    const auto batches = Growth(kBatches);
+    const LabelledValues& most = ValuesOf(to_, kMaxBatch);
+    double room = 0;
+    for (const auto& [model, count] : batches.value_or(LabelledValues())) {
+      const auto rows = most.find(model);
+      room += rows == most.end() ? 0 : count * rows->second;
+    }
+    return Share(Grown(kBatchRows), room);
+  }
+
+  Value Stage() const {
+    const Value stage = Grown(kStageSeconds);
+    return Share(stage, Both(stage, Grown(kComputeSeconds)));
+  }
+
+  Value Padding() const {
+    const Value rows = Grown(kPaddingRows);
+    const Value of_rows = Share(rows, Both(rows, Grown(kRows)));
+    if (!of_rows.has_value()) {
       return std::nullopt;
     }
-    load += rows / seconds / capacity->second;
+    const Value elements = Grown(kPaddingElements);
+    // Few models pad elements.
+    const double of_elements =
+        Share(elements, Both(elements, Grown(kElements))).value_or(0);
+    return 1 - (1 - *of_rows) * (1 - of_elements);
   }
-  return load;
-}
+
+  Value Refused() const {
+    const auto growth = Growth(kRefused);
+    if (!growth.has_value()) {
+      return std::nullopt;
+    }
+    const double for_room = Sum(*growth, "reason=queue_").value_or(0) +
+                            Sum(*growth, "reason=client_share\n").value_or(0);
+    return Share(for_room, Asked());
+  }
+
+ private:
+  // Returns how much each counter grew, one that is new from 0 on; nothing
+  // where one fell or is gone.
+  std::optional<LabelledValues> Growth(const std::string& name) const {
+    LabelledValues growth = ValuesOf(to_, name);
+    for (const auto& [key, value] : ValuesOf(from_, name)) {
+      const auto found = growth.find(key);
+      if (found == growth.end() || !(found->second >= value)) {
+        return std::nullopt;
+      }
+      found->second -= value;
+    }
+    return growth;
+  }
+
+  Value Grown(const std::string& name) const {
+    const auto growth = Growth(name);
+    return growth.has_value() ? Sum(*growth) : Value();
+  }
+
+  static Value Both(const Value& one, const Value& other) {
+    return one.has_value() && other.has_value() ? Value(*one + *other)
+                                                : Value();
+  }
+
+  // Requests that were answered or refused.
+  Value Asked() const {
+    const auto answered = Growth(kRequests);
+    const auto refused = Growth(kRefused);
+    if (!answered.has_value() || !refused.has_value() ||
+        (answered->empty() && refused->empty())) {
+      return std::nullopt;
+    }
+    return Sum(*answered).value_or(0) + Sum(*refused).value_or(0);
+  }
+
+  Value Rate(const Value& grown) const {
+    return grown.has_value() ? Value(*grown / seconds_) : Value();
+  }
+
+  const MetricsReading& from_;
+  const MetricsReading& to_;
+  const double seconds_;
+};
 
 // Returns the seconds between two readings of one process; nothing where they
 // are no period of a recording.
-std::optional<double> SecondsOf(const std::optional<MetricsReading>& from,
-                                const std::optional<MetricsReading>& to,
-                                double period_s) {
-  if (!from.has_value() || !to.has_value() || from->start_s != to->start_s) {
+Value SecondsOf(const std::optional<MetricsReading>& from,
+                const std::optional<MetricsReading>& to, double period_s) {
+  if (!from.has_value() || !to.has_value() ||
+      ValuesOf(*from, kStart) != ValuesOf(*to, kStart)) {
     return std::nullopt;
   }
   const double seconds =
       std::chrono::duration<double>(to->at - from->at).count();
-  return seconds > 0 && seconds <= kMostPeriods * period_s
-             ? std::optional<double>(seconds)
-             : std::nullopt;
+  return seconds > 0 && seconds <= kMostPeriods * period_s ? Value(seconds)
+                                                           : Value();
 }
 
-void Append(const std::optional<double>& value, plan::Samples& samples) {
+void Append(const Value& value, plan::Samples& samples) {
   samples.push_back(value.has_value() ? plan::SampleOf(*value) : std::nullopt);
 }
 
@@ -116,54 +241,48 @@ absl::StatusOr<MetricsReading> ReadMetrics(absl::string_view page,
                                            TimePoint at) {
   MetricsReading reading;
   reading.at = at;
-  double memory_total = 0;
-  std::optional<double> memory_used;
-  const auto samples = bench::SamplesOf(page, "ferry_");
-  for (const bench::MetricSample& sample : samples) {
-    Take(sample, reading);
-    if (sample.name == kMemory && sample.Label("kind") == "total") {
-      memory_total = sample.value;
-    } else if (sample.name == kMemory && sample.Label("kind") == "used") {
-      memory_used = sample.value;
+  for (const char* name : kRead) {
+    for (const bench::MetricSample& sample : bench::SamplesOf(page, name)) {
+      if (sample.name == name) {
+        reading.values[name][KeyOf(sample)] = sample.value;
+      }
     }
   }
-  if (samples.empty()) {
+  if (bench::SamplesOf(page, "ferry_").empty()) {
     return absl::FailedPreconditionError(
         "expected the metrics of a ferry-server, got a page without any "
         "ferry_...; is it the address of --metrics-port?");
-  }
-  if (memory_used.has_value() && memory_total > 0) {
-    reading.memory = *memory_used / memory_total;
-  }
-  for (const bench::MetricSample& sample : bench::SamplesOf(page, kStart)) {
-    reading.start_s = sample.value;
   }
   return reading;
 }
 
 void AppendPeriod(const std::optional<MetricsReading>& from,
                   const std::optional<MetricsReading>& to,
-                  plan::Recording& recording) {
-  const auto seconds = SecondsOf(from, to, recording.period_s);
-  std::optional<double> load;
-  std::optional<double> busy;
-  std::optional<double> requests;
-  if (seconds.has_value()) {
-    load = Load(*from, *to, *seconds);
-    busy = Rate(from->busy_s, to->busy_s, *seconds);
-    busy = busy.has_value() && to->instances > 0
-               ? std::optional<double>(*busy / to->instances)
-               : std::nullopt;
-    requests = Rate(from->requests, to->requests, *seconds);
-  }
-  Append(load, recording.signals[Signal::kLoad]);
-  Append(busy, recording.signals[Signal::kBusy]);
-  Append(to.has_value() ? to->sm : std::nullopt,
-         recording.signals[Signal::kSm]);
-  Append(to.has_value() ? to->memory : std::nullopt,
-         recording.signals[Signal::kMemory]);
-  Append(to.has_value() ? to->power_w : std::nullopt, recording.power_w);
-  Append(requests, recording.requests_per_second);
+                  const DeviceLink& link, plan::Recording& recording) {
+  const Value seconds = SecondsOf(from, to, recording.period_s);
+  const auto append = [&](Value (Period::*value)() const,
+                          plan::Samples& samples) {
+    Append(
+        seconds.has_value() ? (Period(*from, *to, *seconds).*value)() : Value(),
+        samples);
+  };
+  auto& signals = recording.signals;
+  append(&Period::Load, signals[Signal::kLoad]);
+  append(&Period::Busy, signals[Signal::kBusy]);
+  append(&Period::BatchFill, signals[Signal::kBatchFill]);
+  append(&Period::Stage, signals[Signal::kStage]);
+  append(&Period::Padding, signals[Signal::kPadding]);
+  append(&Period::Refused, signals[Signal::kRefused]);
+  append(&Period::Requests, recording.requests_per_second);
+  append(&Period::RequestsUnderWay, recording.requests_under_way);
+  Append(Sum(to, kSm), signals[Signal::kSm]);
+  Append(Sum(to, kDram), signals[Signal::kDram]);
+  Append(
+      Share(Sum(to, kMemory, "kind=used\n"), Sum(to, kMemory, "kind=total\n")),
+      signals[Signal::kMemory]);
+  Append(Share(Sum(to, kPcie, "direction=received\n"), link.bytes_per_second),
+         signals[Signal::kPcie]);
+  Append(Sum(to, kPower), recording.power_w);
   ++recording.size;
 }
 

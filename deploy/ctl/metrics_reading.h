@@ -22,30 +22,31 @@ using LabelledValues = std::map<std::string, double>;
 
 struct MetricsReading {
   TimePoint at;
-  std::optional<double> start_s;  // of the process, since the epoch
-  LabelledValues arrived_rows;    // counter, by model and version
-  LabelledValues capacity;        // rows/s, likewise
-  LabelledValues busy_s;          // counter, by instance
-  double instances = 0;           // of all models
-  LabelledValues requests;        // counter, answered and refused
-  std::optional<double> sm;       // share
-  std::optional<double> memory;   // share
-  std::optional<double> power_w;
+  // What recordings are made of, by the names of the metrics.
+  std::map<std::string, LabelledValues> values;
 };
 
 // Errors: FAILED_PRECONDITION where the page is not that of a ferry-server.
 absl::StatusOr<MetricsReading> ReadMetrics(absl::string_view page,
                                            TimePoint at);
 
+// What a page does not say of a device.
+struct DeviceLink {
+  // Bytes that can be copied to it a second, as measured; 0: not known.
+  double bytes_per_second = 0;
+};
+
 // Appends the period between two readings; nothing stands for a page that did
-// not come. Load, busy and requests are differences of counters over the time
-// between the pages, absent where the server began anew in it, a counter fell
-// or is gone, or the time is more than two periods. Load is the sum over the
-// models of rows that arrived a second / capacity (docs/load.md), busy the
-// seconds of all instances over their number.
+// not come. Load, busy, requests and shares of batches are differences of
+// counters over the time between the pages, absent where the server began anew
+// in it, a counter fell or is gone, the time is more than two periods, or, of a
+// share, there was nothing to have one of. Load is the sum over the models of
+// rows that arrived a second / capacity (docs/load.md), busy the seconds of all
+// instances over their number, requests under way their seconds a second
+// (Little's law).
 void AppendPeriod(const std::optional<MetricsReading>& from,
                   const std::optional<MetricsReading>& to,
-                  plan::Recording& recording);
+                  const DeviceLink& link, plan::Recording& recording);
 
 }  // namespace ferry::ctl
 

@@ -37,11 +37,38 @@ constexpr char kMemoryQuery[] =
 // Processes on slices of one GPU all show its watts.
 constexpr char kPowerQuery[] =
     "max(avg_over_time(ferry_gpu_power_watts{@}[STEP]))";
+constexpr char kDramQuery[] =
+    "avg(avg_over_time(ferry_gpm_dram_ratio{@}[STEP]))";
+constexpr char kPcieQuery[] =
+    "avg(avg_over_time(ferry_gpm_pcie_bytes_per_second{"
+    "direction=\"received\",@}[STEP])) / LINK";
+constexpr char kBatchFillQuery[] =
+    "sum(rate(ferry_batch_rows_sum{@}[RATE]))"
+    " / sum(rate(ferry_batch_rows_count{@}[RATE])"
+    " * avg_over_time(ferry_max_batch_size_rows{@}[STEP]))";
+constexpr char kStageQuery[] =
+    "sum(rate(ferry_stage_seconds_sum{@}[RATE]))"
+    " / (sum(rate(ferry_stage_seconds_sum{@}[RATE]))"
+    " + sum(rate(ferry_compute_seconds_sum{@}[RATE])))";
+// Few models pad elements.
+constexpr char kPaddingQuery[] =
+    "1 - sum(rate(ferry_rows_total{@}[RATE]))"
+    " / (sum(rate(ferry_rows_total{@}[RATE]))"
+    " + sum(rate(ferry_padding_rows_total{@}[RATE])))"
+    " * (1 - ((sum(rate(ferry_padding_elements_total{@}[RATE])) > 0)"
+    " / (sum(rate(ferry_input_elements_total{@}[RATE]))"
+    " + sum(rate(ferry_padding_elements_total{@}[RATE]))) or vector(0)))";
+constexpr char kRefusedQuery[] =
+    "(sum(rate(ferry_refused_total{reason=~\"queue_.*|client_share\",@}[RATE]))"
+    " or vector(0)) / (sum(rate(ferry_requests_total{@}[RATE]))"
+    " + sum(rate(ferry_refused_total{@}[RATE])))";
+constexpr char kUnderWayQuery[] =
+    "sum(rate(ferry_request_seconds_sum{@}[RATE]))";
 constexpr char kRequestsQuery[] =
     "sum(rate(ferry_requests_total{@}[RATE]))"
     " + sum(rate(ferry_refused_total{@}[RATE]))";
 
-std::string QueryText(const char* query, const std::string& selector,
+std::string QueryText(const std::string& query, const std::string& selector,
                       int64_t step_s) {
   return absl::StrReplaceAll(query, {{"@", selector},
                                      {"STEP", absl::StrCat(step_s, "s")},
@@ -144,7 +171,8 @@ absl::StatusOr<std::string> SelectorOf(const std::vector<std::string>& labels) {
 }
 
 absl::StatusOr<NamedRecording> RecordFromPrometheus(
-    const HttpSource& source, const PrometheusWindow& window) {
+    const HttpSource& source, const PrometheusWindow& window,
+    const DeviceLink& link) {
   const auto wanted = SelectorOf(window.labels);
   if (!wanted.ok()) {
     return wanted.status();
@@ -168,13 +196,25 @@ absl::StatusOr<NamedRecording> RecordFromPrometheus(
   plan::Recording recording;
   recording.period_s = static_cast<double>(range->step_s);
   recording.size = range->steps;
-  const std::pair<const char*, plan::Samples*> columns[] = {
+  std::vector<std::pair<std::string, plan::Samples*>> columns = {
       {kLoadQuery, &recording.signals[Signal::kLoad]},
       {kBusyQuery, &recording.signals[Signal::kBusy]},
       {kSmQuery, &recording.signals[Signal::kSm]},
       {kMemoryQuery, &recording.signals[Signal::kMemory]},
       {kPowerQuery, &recording.power_w},
-      {kRequestsQuery, &recording.requests_per_second}};
+      {kDramQuery, &recording.signals[Signal::kDram]},
+      {kBatchFillQuery, &recording.signals[Signal::kBatchFill]},
+      {kStageQuery, &recording.signals[Signal::kStage]},
+      {kPaddingQuery, &recording.signals[Signal::kPadding]},
+      {kRefusedQuery, &recording.signals[Signal::kRefused]},
+      {kRequestsQuery, &recording.requests_per_second},
+      {kUnderWayQuery, &recording.requests_under_way}};
+  if (link.bytes_per_second > 0) {
+    columns.emplace_back(
+        absl::StrReplaceAll(kPcieQuery,
+                            {{"LINK", absl::StrCat(link.bytes_per_second)}}),
+        &recording.signals[Signal::kPcie]);
+  }
   for (const auto& [query, column] : columns) {
     auto samples =
         QueryRange(source, QueryText(query, *selector, range->step_s), *range);

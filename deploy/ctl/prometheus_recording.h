@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "bench/plan/recording.h"
 #include "deploy/ctl/http_source.h"
+#include "deploy/ctl/metrics_reading.h"
 #include "deploy/ctl/prometheus_client.h"
 
 namespace ferry::ctl {
@@ -45,7 +46,8 @@ struct NamedRecording {
 // means of a step, memory its highest; rates are those of two steps, so that
 // nothing falls between the scrapes of one and the next.
 absl::StatusOr<NamedRecording> RecordFromPrometheus(
-    const HttpSource& source, const PrometheusWindow& window);
+    const HttpSource& source, const PrometheusWindow& window,
+    const DeviceLink& link);
 
 }  // namespace ferry::ctl
 

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import pathlib
+import ssl
 import subprocess
 import tempfile
 import threading
@@ -18,6 +19,7 @@ import unittest
 import urllib.request
 
 import jsonschema
+from base_service import make_certificate
 from ferry_process import free_port, wait_until
 from tools import ROOT, Running, Tool
 
@@ -260,7 +262,7 @@ class Replies:
     """A server whose replies are made by `reply(path, headers)`, which returns a
     code and a body; `with` ends it."""
 
-    def __init__(self, reply):
+    def __init__(self, reply, pair=None):  # of a key and a certificate
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 code, body = reply(self.path, self.headers)
@@ -273,6 +275,12 @@ class Replies:
                 pass
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        if pair:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certfile=pair[1], keyfile=pair[0])
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True,
+                do_handshake_on_connect=False)
         self._thread = threading.Thread(target=self._server.serve_forever)
         self.address = f"127.0.0.1:{self._server.server_port}"
 
@@ -304,7 +312,7 @@ class WrongPrometheusTest(CtlTest):
                            "error": "query \x1b[2J timed out" + "!" * 1000})
         with Replies(lambda *_: (503, body.encode())) as wrong:
             told = self.assert_refused(
-                2, "Prometheus answers an error, timeout: query \\x1B[2J timed "
+                2, "Prometheus answers an error, timeout: query \\x1b[2J timed "
                 "out!!!", *self.profile(wrong.address))
         self.assertLess(len(told), 400)
 
@@ -333,8 +341,10 @@ class WrongPrometheusTest(CtlTest):
                             "--duration", "60s")
         self.assert_refused(1, "--from-prometheus", "profile", "--window", "7d")
         self.assert_refused(1, "--duration", "profile", "--from", "a:1")
-        for wrong in ("60", "s", "-1s", "0s", "2d", "1.5s", "1y", "nans"):
-            self.assert_refused(1, "--duration", "profile", f"--duration={wrong}")
+        for wrong in ("", "60", "s", "-1s", "0s", "2d", "1.5s", "1y", "nans", "0x9s"):
+            self.assert_refused(
+                1, "--duration: expected a whole number of s, m, h or d, as 60s, "
+                f"at most 86400s, got '{wrong}'", "profile", "--duration", wrong)
         nowhere = self.profile("127.0.0.1:1")
         self.assert_refused(1, "--label: expected NAME=VALUE", *nowhere,
                             "--label", "pod")
@@ -421,6 +431,20 @@ class LiveTest(CtlTest):
         self.assertEqual([recording["load"][i] for i in (0, 1, 3)], [None] * 3)
         self.assertEqual(recording["memory"],
                          [None, 0.303, 0.304, 0.305, 0.306])
+
+    def test_certificates_are_checked(self):
+        pair = make_certificate(self.folder, "localhost")
+        other = make_certificate(self.folder, "elsewhere")
+        with Replies(lambda *_: (200, self.page(1)), pair) as server:
+            url = "https://localhost:" + server.address.partition(":")[2]
+            live = ("profile", "--duration", "1s", "--from", url)
+            self.assert_refused(2, "expected 30 samples or more, got 1", *live,
+                                "--tls-ca", pair[1])
+            for trusted in ((), ("--tls-ca", other[1])):
+                self.assert_refused(2, "/metrics: no answer: SSLServerVerification; "
+                                    "its certificate is to be of that name", *live,
+                                    *trusted)
+        self.assert_refused(2, "cannot read", *live, "--tls-ca", "none.pem")
 
     def test_what_is_no_server_of_ferry(self):
         address = f"127.0.0.1:{free_port()}"

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 
 namespace ferry::ctl {
 namespace {
@@ -21,7 +22,7 @@ struct Page {
   double busy_s = 0;  // of each instance
   double answered = 0;
   double refused = 0;
-  double start_s = 1e9;
+  double start_s = 1000;
 };
 
 constexpr char kDevice[] = R"(
@@ -55,14 +56,14 @@ std::optional<MetricsReading> Read(const std::string& text, double at_s) {
   return *reading;
 }
 
-std::optional<MetricsReading> Read(const Page& page, double at_s) {
+std::optional<MetricsReading> ReadPage(const Page& page, double at_s) {
   return Read(Text(page), at_s);
 }
 
 plan::Recording Period(const std::optional<MetricsReading>& from,
                        const std::optional<MetricsReading>& to) {
   plan::Recording recording;
-  AppendPeriod(from, to, recording);
+  AppendPeriod(from, to, {}, recording);
   EXPECT_EQ(recording.size, 1U);
   return recording;
 }
@@ -75,16 +76,76 @@ void ExpectGap(const plan::Recording& recording) {
 
 TEST(MetricsReadingTest, SamplesAreDifferencesOverTheTimeBetweenPages) {
   const auto recording = Period(
-      Read({.rows = 50, .busy_s = 7, .answered = 10, .refused = 1}, 3),
-      Read({.rows = 80, .busy_s = 7.75, .answered = 16, .refused = 4}, 4.5));
+      ReadPage({.rows = 50, .busy_s = 7, .answered = 10, .refused = 1}, 3),
+      ReadPage({.rows = 80, .busy_s = 7.75, .answered = 16, .refused = 4},
+               4.5));
   // 30 rows in 1.5 s of 200 rows/s; 1.5 s of two instances.
   EXPECT_THAT(recording.signals.at(Signal::kLoad), ElementsAre(0.1));
   EXPECT_THAT(recording.signals.at(Signal::kBusy), ElementsAre(0.5));
   EXPECT_THAT(recording.requests_per_second, ElementsAre(6));
 }
 
+// What batches were, and what was refused, up to now.
+std::string Batches(double times) {
+  constexpr char kPage[] = R"(
+ferry_max_batch_size_rows{model="m",version="1"} 8
+ferry_batch_rows_sum{model="m",version="1"} $0
+ferry_batch_rows_count{model="m",version="1"} $1
+ferry_stage_seconds_sum{model="m",version="1"} $2
+ferry_compute_seconds_sum{model="m",version="1"} $3
+ferry_rows_total{model="m",version="1"} $4
+ferry_padding_rows_total{model="m",version="1"} $5
+ferry_input_elements_total{model="m",version="1"} $6
+ferry_padding_elements_total{model="m",version="1"} $7
+ferry_requests_total{model="m",version="1",code="OK"} $8
+ferry_refused_total{model="m",version="1",reason="queue_rows"} $9
+ferry_refused_total{model="m",version="1",reason="would_miss"} $5
+ferry_request_seconds_sum{model="m",version="1"} $2
+)";
+  return absl::Substitute(kPage, 20 * times, 10 * times, times, 3 * times,
+                          60 * times, 20 * times, 80 * times, 20 * times,
+                          60 * times, 20 * times);
+}
+
+TEST(MetricsReadingTest, SharesOfBatchesAreThoseOfThePeriod) {
+  const auto recording = Period(Read(Batches(1), 0), Read(Batches(3), 1));
+  const auto share = [&recording](Signal signal) {
+    return *recording.signals.at(signal)[0];
+  };
+  EXPECT_DOUBLE_EQ(share(Signal::kBatchFill), 0.25);  // 2 of 8
+  EXPECT_DOUBLE_EQ(share(Signal::kStage), 0.25);
+  EXPECT_DOUBLE_EQ(share(Signal::kPadding), 1 - 0.75 * 0.8);
+  // What would have been late was not refused for want of room.
+  EXPECT_DOUBLE_EQ(share(Signal::kRefused), 0.2);
+  EXPECT_DOUBLE_EQ(*recording.requests_under_way[0], 2);
+}
+
+TEST(MetricsReadingTest, WithoutBatchesThereAreNoSharesOfThem) {
+  const auto recording = Period(Read(Batches(1), 0), Read(Batches(1), 1));
+  for (const Signal signal : {Signal::kBatchFill, Signal::kStage,
+                              Signal::kPadding, Signal::kRefused}) {
+    EXPECT_THAT(recording.signals.at(signal), ElementsAre(std::nullopt));
+  }
+  EXPECT_THAT(recording.requests_under_way, ElementsAre(0));
+}
+
+TEST(MetricsReadingTest, TheLinksShareIsOfWhatItCarries) {
+  const auto page = Read(R"(ferry_gpm_dram_ratio{uuid="GPU-1"} 0.6
+ferry_gpm_pcie_bytes_per_second{uuid="GPU-1",direction="sent"} 9e9
+ferry_gpm_pcie_bytes_per_second{uuid="GPU-1",direction="received"} 5e9
+)",
+                         0);
+  plan::Recording recording;
+  AppendPeriod(std::nullopt, page, {.bytes_per_second = 20e9}, recording);
+  AppendPeriod(std::nullopt, page, {}, recording);
+  EXPECT_THAT(recording.signals.at(Signal::kDram), ElementsAre(0.6, 0.6));
+  EXPECT_THAT(recording.signals.at(Signal::kPcie),
+              ElementsAre(0.25, std::nullopt));
+}
+
 TEST(MetricsReadingTest, AServerThatRestsIsAtZero) {
-  const auto recording = Period(Read({.rows = 5}, 0), Read({.rows = 5}, 1));
+  const auto recording =
+      Period(ReadPage({.rows = 5}, 0), ReadPage({.rows = 5}, 1));
   EXPECT_THAT(recording.signals.at(Signal::kLoad), ElementsAre(0));
   EXPECT_THAT(recording.signals.at(Signal::kBusy), ElementsAre(0));
   EXPECT_THAT(recording.requests_per_second, ElementsAre(0));
@@ -104,13 +165,13 @@ TEST(MetricsReadingTest, LoadsOfModelsAddUp) {
 
 TEST(MetricsReadingTest, ARestartIsAGap) {
   // By its counters a server after the restart might be the one before.
-  ExpectGap(
-      Period(Read({.rows = 5}, 0), Read({.rows = 9, .start_s = 1e9 + 1}, 1)));
+  ExpectGap(Period(ReadPage({.rows = 5}, 0),
+                   ReadPage({.rows = 9, .start_s = 1001}, 1)));
 }
 
 TEST(MetricsReadingTest, ACounterThatFellIsAGap) {
-  const auto recording = Period(Read({.rows = 5, .answered = 1}, 0),
-                                Read({.rows = 4, .answered = 2}, 1));
+  const auto recording = Period(ReadPage({.rows = 5, .answered = 1}, 0),
+                                ReadPage({.rows = 4, .answered = 2}, 1));
   EXPECT_THAT(recording.signals.at(Signal::kLoad), ElementsAre(std::nullopt));
   EXPECT_THAT(recording.requests_per_second, ElementsAre(1));
 }
@@ -121,21 +182,21 @@ TEST(MetricsReadingTest, ACounterThatIsGoneIsAGapAndANewOneBeginsAtZero) {
                    "ferry_requests_total{model=\"m\",version=\"1\","
                    "code=\"INTERNAL\"} 4\n");
   EXPECT_THAT(
-      Period(Read({.answered = 3}, 0), Read(more, 1)).requests_per_second,
+      Period(ReadPage({.answered = 3}, 0), Read(more, 1)).requests_per_second,
       ElementsAre(4));
   EXPECT_THAT(
-      Period(Read(more, 0), Read({.answered = 3}, 1)).requests_per_second,
+      Period(Read(more, 0), ReadPage({.answered = 3}, 1)).requests_per_second,
       ElementsAre(std::nullopt));
 }
 
 TEST(MetricsReadingTest, APageThatDoesNotComeIsAGapOnBothSides) {
-  ExpectGap(Period(Read({.rows = 5}, 0), std::nullopt));
-  ExpectGap(Period(std::nullopt, Read({.rows = 5}, 1)));
+  ExpectGap(Period(ReadPage({.rows = 5}, 0), std::nullopt));
+  ExpectGap(Period(std::nullopt, ReadPage({.rows = 5}, 1)));
 }
 
 TEST(MetricsReadingTest, AStallIsAGap) {
-  ExpectGap(Period(Read({.rows = 5}, 0), Read({.rows = 9}, 2.1)));
-  ExpectGap(Period(Read({.rows = 5}, 1), Read({.rows = 9}, 1)));
+  ExpectGap(Period(ReadPage({.rows = 5}, 0), ReadPage({.rows = 9}, 2.1)));
+  ExpectGap(Period(ReadPage({.rows = 5}, 1), ReadPage({.rows = 9}, 1)));
 }
 
 TEST(MetricsReadingTest, RowsOfAModelWithoutACapacityAreUnknownLoad) {
@@ -160,7 +221,7 @@ TEST(MetricsReadingTest, WhatTheDeviceSaysIsOfItsPage) {
 }
 
 TEST(MetricsReadingTest, WithoutADeviceItsSamplesAreAbsent) {
-  const auto recording = Period(Read(Page(), 0), Read(Page(), 1));
+  const auto recording = Period(ReadPage({}, 0), ReadPage({}, 1));
   EXPECT_THAT(recording.signals.at(Signal::kSm), ElementsAre(std::nullopt));
   EXPECT_THAT(recording.signals.at(Signal::kMemory), ElementsAre(std::nullopt));
   EXPECT_THAT(recording.power_w, ElementsAre(std::nullopt));

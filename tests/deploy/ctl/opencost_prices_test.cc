@@ -23,7 +23,7 @@ TEST(OpenCostPricesTest, LabelsThatAreMissingOrHostileAreFitForATerminal) {
       PriceRowsOf({{.labels = {{"instance_type", "\x1b[31m"}}, .value = 1}},
                   plan::PriceKind::kOnDemand);
   ASSERT_EQ(rows.size(), 1U);
-  EXPECT_EQ(rows[0].device, "\\x1B[31m");
+  EXPECT_EQ(rows[0].device, "\\x1b[31m");
   EXPECT_EQ(rows[0].region, "unknown");
 }
 

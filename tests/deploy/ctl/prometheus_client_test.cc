@@ -67,7 +67,7 @@ TEST(PrometheusClientTest, ErrorsAreToldInItsWordsEscapedAndCut) {
                    "error": "too \u001b[31mmany )" +
                        std::string(1000, 'x') + R"("})"});
   EXPECT_THAT(refusal, AllOf(HasSubstr("Prometheus answers an error, "
-                                       "execution: too \\x1B[31mmany xxx"),
+                                       "execution: too \\x1b[31mmany xxx"),
                              HasSubstr("..."), Not(HasSubstr("\x1b"))));
   EXPECT_LT(refusal.size(), 400U);
 }
