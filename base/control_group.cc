@@ -1,7 +1,10 @@
-// Implements ControlGroups(): reads what the process is told of its groups.
+// Implements ControlGroups() and MemoryQuota(): reads what the process is told
+// of its groups, and their files.
 #include "base/control_group.h"
 
+#include <algorithm>
 #include <fstream>
+#include <limits>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -53,6 +56,22 @@ int64_t NumberOf(const ControlGroup& group, const std::string& file) {
   int64_t number = 0;  // what no number is leaves it
   std::ifstream(group.folder + file) >> number;
   return number;
+}
+
+int64_t MemoryQuota(const std::string& root) {
+  // Version 1 says "none" as the largest number of whole pages.
+  constexpr int64_t kMost = int64_t{1} << 60;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const ControlGroup& group : ControlGroups("memory", root)) {
+    const int64_t bytes =
+        NumberOf(group, group.version == ControlGroup::Version::kOne
+                            ? "memory.limit_in_bytes"
+                            : "memory.max");
+    if (bytes > 0 && bytes < kMost) {
+      least = std::min(least, bytes);
+    }
+  }
+  return least;
 }
 
 }  // namespace ferry

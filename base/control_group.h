@@ -29,6 +29,10 @@ std::vector<ControlGroup> ControlGroups(const std::string& controller,
 // or begins with something else, such as "max".
 int64_t NumberOf(const ControlGroup& group, const std::string& file);
 
+// Returns the least memory in bytes that one of the process's groups allows;
+// the largest int64_t where none has a limit.
+int64_t MemoryQuota(const std::string& root);
+
 }  // namespace ferry
 
 #endif  // FERRY_BASE_CONTROL_GROUP_H_

@@ -1,4 +1,4 @@
-// Implements MemoryLimit(): reads the files of control groups.
+// Implements MemoryLimit(): asks the system and the control groups.
 #include "server/memory_limit.h"
 
 #include <unistd.h>
@@ -22,17 +22,7 @@ int64_t OfMachine() {
 }  // namespace
 
 int64_t MemoryLimit(const std::string& root) {
-  int64_t least = OfMachine();
-  for (const ControlGroup& group : ControlGroups("memory", root)) {
-    const int64_t bytes =
-        NumberOf(group, group.version == ControlGroup::Version::kOne
-                            ? "memory.limit_in_bytes"
-                            : "memory.max");
-    if (bytes > 0) {
-      least = std::min(least, bytes);
-    }
-  }
-  return least;
+  return std::min(OfMachine(), MemoryQuota(root));
 }
 
 int64_t DefaultGrpcMemory(int64_t memory_limit, int64_t max_message_bytes,

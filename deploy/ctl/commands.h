@@ -27,6 +27,8 @@ void AddDiagnoseCommand(CLI::App& app, Invocation& invocation);
 void AddMemoryCommand(CLI::App& app, Invocation& invocation);
 void AddMigPlanCommand(CLI::App& app, Invocation& invocation);
 void AddProfileCommand(CLI::App& app, Invocation& invocation);
+void AddDoctorCommand(CLI::App& app, Invocation& invocation);
+void AddUnitsCommand(CLI::App& app, Invocation& invocation);
 
 }  // namespace ferry::ctl
 

@@ -73,6 +73,8 @@ int main(int argc, char** argv) {
   AddMemoryCommand(app, invocation);
   AddMigPlanCommand(app, invocation);
   AddProfileCommand(app, invocation);
+  AddDoctorCommand(app, invocation);
+  AddUnitsCommand(app, invocation);
   try {
     ferry::ParseFlags(app, argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -76,10 +76,11 @@ std::string QueryText(const std::string& query, const std::string& selector,
 }
 
 bool IsLabelName(const std::string& name) {
-  return !name.empty() && !absl::ascii_isdigit(name.front()) &&
-         std::all_of(name.begin(), name.end(), [](char letter) {
-           return absl::ascii_isalnum(letter) || letter == '_';
-         });
+  const auto is_part = [](unsigned char letter) {
+    return absl::ascii_isalnum(letter) || letter == '_';
+  };
+  return !name.empty() && std::all_of(name.begin(), name.end(), is_part) &&
+         !(name.front() >= '0' && name.front() <= '9');
 }
 
 // Returns a matcher of PromQL: instance="10.0.0.3:8002".

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/replaced_file.h"
 #include "bench/report/report_json.h"
@@ -75,12 +76,22 @@ absl::StatusOr<NamedRecording> Find(const RecordingFlags& flags) {
 
 // Makes a flag take "60s", "15m", "2h" or "7d", as seconds from 1 to `most`.
 CLI::Option* AsTime(CLI::Option* option, int64_t most) {
-  const std::map<std::string, int64_t> units = {
-      {"s", 1}, {"m", 60}, {"h", kHourS}, {"d", kDayS}};
-  return option
-      ->transform(
-          CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::UNIT_REQUIRED))
-      ->check(IntegerFrom(1, most))
+  const auto to_seconds = [most](std::string& text) {
+    static const std::map<char, int64_t> kUnits = {
+        {'s', 1}, {'m', 60}, {'h', kHourS}, {'d', kDayS}};
+    const auto unit = kUnits.find(text.empty() ? '\0' : text.back());
+    int64_t count = 0;
+    if (unit == kUnits.end() ||
+        !absl::SimpleAtoi(text.substr(0, text.size() - 1), &count) ||
+        count < 1 || count > most / unit->second) {
+      return absl::StrCat(
+          "expected a whole number of s, m, h or d, as 60s, at most ", most,
+          "s, got '", text, "'");
+    }
+    text = absl::StrCat(count * unit->second);
+    return std::string();
+  };
+  return option->transform(CLI::Validator(to_seconds, ""))
       ->type_name("N{s,m,h,d}");
 }
 
@@ -97,7 +108,8 @@ void AddRecordingFlags(CLI::App& command, RecordingFlags& flags) {
       kDayS);
   command
       .add_option("--from", flags.address,
-                  "of its metrics: host:port, or a URL of http or https")
+                  "where its metrics are: host:port, or a URL of http or "
+                  "https")
       ->capture_default_str()
       ->needs(duration);
   CLI::Option* const prometheus =
@@ -106,7 +118,7 @@ void AddRecordingFlags(CLI::App& command, RecordingFlags& flags) {
                       "a Prometheus that has scraped the server")
           ->type_name("URL");
   AsTime(command.add_option("--window", flags.window.window_s,
-                            "how far back to look in it"),
+                            "how far back to look in that"),
          kLongestWindowS)
       ->default_str("7d")
       ->needs(prometheus);

@@ -29,27 +29,6 @@ Slice OfMigDevice(const nvml::Gpu& gpu, const nvml::MigDevice& device) {
           .numa_node = nvml::NumaNode(gpu.pci_bus_id).value_or(-1)};
 }
 
-// A GPU that gets no server is no secret.
-void TellLeftOut(const nvml::Devices& devices) {
-  for (const nvml::UnreadGpu& gpu : devices.unread) {
-    std::fprintf(stderr,
-                 "ferry-launch: GPU %u cannot be looked at: no server\n",
-                 gpu.index);
-  }
-  for (const nvml::Gpu& gpu : devices.gpus) {
-    if (gpu.is_mig_unread) {
-      std::fprintf(stderr,
-                   "ferry-launch: %s does not tell whether MIG is on: no "
-                   "server\n",
-                   gpu.uuid.c_str());
-    } else if (gpu.is_mig_on.value_or(false) && gpu.mig_devices.empty()) {
-      std::fprintf(stderr,
-                   "ferry-launch: %s has MIG on and no MIG device: no server\n",
-                   gpu.uuid.c_str());
-    }
-  }
-}
-
 }  // namespace
 
 std::vector<Slice> SlicesOf(const nvml::Devices& devices) {
@@ -63,6 +42,28 @@ std::vector<Slice> SlicesOf(const nvml::Devices& devices) {
     }
   }
   return slices;
+}
+
+std::vector<std::string> LeftOut(const nvml::Devices& devices) {
+  std::vector<std::string> left_out;
+  for (const nvml::UnreadGpu& gpu : devices.unread) {
+    left_out.push_back(absl::StrCat("GPU ", gpu.index, " cannot be looked at, ",
+                                    nvml::CodeName(gpu.code), ": no server"));
+  }
+  for (const nvml::Gpu& gpu : devices.gpus) {
+    if (gpu.is_mig_unread) {
+      left_out.push_back(absl::StrCat(
+          gpu.uuid, " does not tell whether MIG is on: no server"));
+    } else if (gpu.mig_devices_unread.has_value()) {
+      left_out.push_back(absl::StrCat(
+          gpu.uuid, " has MIG devices that cannot be looked at, ",
+          nvml::CodeName(*gpu.mig_devices_unread), ": no server on those"));
+    } else if (gpu.is_mig_on.value_or(false) && gpu.mig_devices.empty()) {
+      left_out.push_back(
+          absl::StrCat(gpu.uuid, " has MIG on and no MIG device: no server"));
+    }
+  }
+  return left_out;
 }
 
 absl::StatusOr<std::vector<Slice>> FindSlices(const LaunchOptions& options) {
@@ -88,7 +89,10 @@ absl::StatusOr<std::vector<Slice>> FindSlices(const LaunchOptions& options) {
     return absl::FailedPreconditionError(devices.status().message());
   }
   slices = SlicesOf(*devices);
-  TellLeftOut(*devices);
+  // A GPU that gets no server is no secret.
+  for (const std::string& left_out : LeftOut(*devices)) {
+    std::fprintf(stderr, "ferry-launch: %s\n", left_out.c_str());
+  }
   if (slices.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("expected a GPU without MIG, or a MIG device, NVML sees: ",

@@ -7,6 +7,7 @@
 #ifndef FERRY_DEPLOY_LAUNCH_FIND_SLICES_H_
 #define FERRY_DEPLOY_LAUNCH_FIND_SLICES_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,6 +20,10 @@ namespace ferry::launch {
 // Each MIG device, and each GPU without MIG. A GPU with MIG on is no slice
 // itself: CUDA would show some part of it.
 std::vector<Slice> SlicesOf(const nvml::Devices& devices);
+
+// Returns a line for each GPU that SlicesOf() gives no server: "GPU 1 cannot be
+// looked at, GPU_IS_LOST: no server".
+std::vector<std::string> LeftOut(const nvml::Devices& devices);
 
 absl::StatusOr<std::vector<Slice>> FindSlices(const LaunchOptions& options);
 

@@ -29,18 +29,19 @@ std::optional<uint64_t> TotalMemory(const Library& library, Subject subject,
                          : std::nullopt;
 }
 
-// Returns nothing where it has no UUID, by which alone it could be chosen.
-std::optional<MigDevice> ReadMig(const Library& library, DeviceHandle handle,
-                                 uint32_t place, const Gpu& gpu) {
+Code ReadUuid(const Library& library, Subject subject, DeviceHandle device,
+              std::string& out) {
+  char uuid[kUuidSize] = {};
+  const uint32_t size = sizeof(uuid);
+  const Code code =
+      library.Call(library.symbols().uuid, subject, device, &uuid[0], size);
+  out.assign(uuid, strnlen(uuid, sizeof(uuid)));
+  return code;
+}
+
+MigDevice ReadMig(const Library& library, DeviceHandle handle, const Gpu& gpu) {
   const Symbols& nvml = library.symbols();
-  std::optional<std::string> uuid =
-      library.GetText(nvml.uuid, Subject::kMig, handle);
-  if (!uuid.has_value()) {
-    return std::nullopt;
-  }
   MigDevice mig;
-  mig.place = place;
-  mig.uuid = *std::move(uuid);
   mig.name =
       library.GetText(nvml.device_name, Subject::kMig, handle).value_or("");
   const std::optional<DeviceAttributes> attributes =
@@ -59,23 +60,36 @@ std::optional<MigDevice> ReadMig(const Library& library, DeviceHandle handle,
   return mig;
 }
 
-std::vector<MigDevice> ListMig(const Library& library, DeviceHandle parent,
-                               const Gpu& gpu) {
+// Leaves out what has no UUID, by which alone it could be chosen.
+void ListMig(const Library& library, DeviceHandle parent, Gpu& gpu) {
   const Symbols& nvml = library.symbols();
-  const uint32_t places =
-      library.Get(nvml.max_mig_devices, Subject::kGpu, parent).value_or(0);
-  std::vector<MigDevice> found;
+  uint32_t places = 0;
+  if (const Code code =
+          library.Call(nvml.max_mig_devices, Subject::kGpu, parent, &places);
+      code != Code::kSuccess) {
+    gpu.mig_devices_unread = code;
+    return;
+  }
   for (uint32_t place = 0; place < std::min(places, kMaxMigDevices); ++place) {
     DeviceHandle handle = nullptr;
-    if (library.Call(nvml.mig_by_index, Subject::kGpu, parent, place,
-                     &handle) != Code::kSuccess) {
-      continue;  // an empty place is NOT_FOUND
+    Code code =
+        library.Call(nvml.mig_by_index, Subject::kGpu, parent, place, &handle);
+    if (code == Code::kNotFound) {
+      continue;  // an empty place
     }
-    if (auto mig = ReadMig(library, handle, place, gpu)) {
-      found.push_back(*std::move(mig));
+    std::string uuid;
+    if (code == Code::kSuccess) {
+      code = ReadUuid(library, Subject::kMig, handle, uuid);
     }
+    if (code != Code::kSuccess) {
+      gpu.mig_devices_unread = code;
+      continue;
+    }
+    MigDevice mig = ReadMig(library, handle, gpu);
+    mig.place = place;
+    mig.uuid = std::move(uuid);
+    gpu.mig_devices.push_back(std::move(mig));
   }
-  return found;
 }
 
 // Fills all but the index and the UUID.
@@ -98,7 +112,7 @@ void ReadGpu(const Library& library, DeviceHandle handle, Gpu& gpu) {
     gpu.is_mig_on = is_on == kMigEnabled;
     gpu.will_mig_be_on = will_be_on == kMigEnabled;
     if (*gpu.is_mig_on) {
-      gpu.mig_devices = ListMig(library, handle, gpu);
+      ListMig(library, handle, gpu);
     }
   }
 }
@@ -122,16 +136,13 @@ absl::StatusOr<Devices> ListDevices(const Library& library) {
         library.Call(nvml.device_by_index, Subject::kGpu, index, &handle);
     Gpu gpu;
     gpu.index = index;
-    char uuid[kUuidSize] = {};
-    const uint32_t size = sizeof(uuid);
     if (code == Code::kSuccess) {
-      code = library.Call(nvml.uuid, Subject::kGpu, handle, &uuid[0], size);
+      code = ReadUuid(library, Subject::kGpu, handle, gpu.uuid);
     }
     if (code != Code::kSuccess) {
       devices.unread.push_back({index, code});
       continue;
     }
-    gpu.uuid.assign(uuid, strnlen(uuid, sizeof(uuid)));
     ReadGpu(library, handle, gpu);
     devices.gpus.push_back(std::move(gpu));
   }

@@ -3,7 +3,8 @@
 //
 // Thread safety: plain values; ListDevices() may be called from any thread.
 // Errors: of ListDevices(): UNAVAILABLE where the GPUs cannot be counted. A GPU
-// that cannot be looked at is in `unread`; what else cannot be read is absent.
+// that cannot be looked at is in `unread`, MIG devices that cannot be are told
+// of by their GPU; what else cannot be read is absent.
 #ifndef FERRY_MODELS_NVML_DEVICES_H_
 #define FERRY_MODELS_NVML_DEVICES_H_
 
@@ -41,6 +42,8 @@ struct Gpu {
   std::optional<bool> will_mig_be_on;  // after the GPU's next reset
   std::optional<uint64_t> memory_bytes;
   std::vector<MigDevice> mig_devices;  // by place
+  // Why some of them could not be listed; nothing: all are.
+  std::optional<Code> mig_devices_unread;
 };
 
 struct UnreadGpu {

@@ -120,6 +120,20 @@ TEST(DevicesTest, GpuThatCannotBeReadIsListedWithItsCode) {
   EXPECT_THAT(Describe(devices), HasSubstr("GPU 0 unread: GPU_IS_LOST"));
 }
 
+TEST(DevicesTest, MigDevicesThatCannotBeListedAreToldOf) {
+  EXPECT_EQ(List(MixedMig()).gpus[0].mig_devices_unread, std::nullopt);
+  for (const char* const call :
+       {"nvmlDeviceGetMaxMigDeviceCount", "nvmlDeviceGetMigDeviceHandleByIndex",
+        "nvmlDeviceGetUUID"}) {
+    const Devices devices = List(absl::StrCat(
+        MixedMig(), "code call=", call, " code=15",
+        call == std::string("nvmlDeviceGetUUID") ? " of=mig" : "", "\n"));
+    ASSERT_THAT(devices.gpus, SizeIs(2)) << call;
+    EXPECT_THAT(devices.gpus[0].mig_devices, IsEmpty()) << call;
+    EXPECT_EQ(devices.gpus[0].mig_devices_unread, Code::kGpuIsLost) << call;
+  }
+}
+
 TEST(DevicesTest, WhatIsNotPermittedIsAbsent) {
   const Devices devices =
       List(absl::StrCat(MixedMig(),
