@@ -23,8 +23,8 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-programs=(ferry-server ferry-bench ferry-forward ferry-inprocess ferry-launch
-  ferry-nvml)
+programs=(ferry-server ferry-bench ferryctl ferry-forward ferry-inprocess
+  ferry-launch ferry-nvml)
 max_bytes=$((64 << 20))
 out=$root/dist
 build=

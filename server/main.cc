@@ -1,4 +1,5 @@
-// ferry-server reads flags, loads models, serves until a signal, and drains.
+// ferry-server reads flags, loads models, serves until a signal or the RPC
+// Drain, and drains.
 //
 // Exit codes: 0 drained; 1 could not start; 3 a device is lost, something
 // hangs, or memory runs out; 4 what was admitted was not finished in time;
@@ -194,12 +195,15 @@ void LookAfterBackends(const LifecycleOptions& lifecycle, StopSignals& signals,
   ExitNow(kExitDeviceLost);
 }
 
-// Returns the signal that ended the wait.
-int WaitForStop(const LifecycleOptions& lifecycle, StopSignals& signals,
-                Server& server) {
+// Returns what ended the wait, for the log.
+std::string WaitForStop(const LifecycleOptions& lifecycle, StopSignals& signals,
+                        Server& server) {
   for (;;) {
     if (const std::optional<int> signal = signals.WaitForStop(kLookInterval)) {
-      return *signal;
+      return absl::StrCat("signal=", sigabbrev_np(*signal));
+    }
+    if (server.is_draining()) {
+      return "rpc=Drain";
     }
     LookAfterBackends(lifecycle, signals, server);
   }
@@ -215,14 +219,14 @@ void ServeUntil(TimePoint until, const LifecycleOptions& lifecycle,
   }
 }
 
-int DrainServer(const LifecycleOptions& lifecycle, int signal,
+int DrainServer(const LifecycleOptions& lifecycle, const std::string& why,
                 StopSignals& signals, Server& server) {
   const Clock& clock = Clock::Steady();
   const TimePoint drain_from = clock.Now() + lifecycle.drain_delay;
   const TimePoint deadline = drain_from + lifecycle.exit_timeout;
   signals.ExitBy(deadline + kTakeApart);
   server.BeginDrain();
-  spdlog::info("drains signal={}", sigabbrev_np(signal));
+  spdlog::info("drains {}", why);
   ServeUntil(drain_from, lifecycle, signals, server);
   const absl::Status status = server.FinishDrain(deadline);
   if (absl::IsAborted(status)) {
@@ -230,9 +234,9 @@ int DrainServer(const LifecycleOptions& lifecycle, int signal,
     ExitNow(kExitOk);
   }
   if (!status.ok()) {
-    const std::string why = absl::StrCat("not drained: ", status.message());
-    spdlog::error("{}", why);
-    WriteReason(why, kExitDrainTimeout);
+    const std::string end = absl::StrCat("not drained: ", status.message());
+    spdlog::error("{}", end);
+    WriteReason(end, kExitDrainTimeout);
     WarnOfDriver(lifecycle, kExitSoon);
     ExitNow(kExitDrainTimeout);
   }
@@ -312,8 +316,8 @@ int Serve(int argc, char** argv, ServerOptions& options) {
   }
   signals.OnStateWanted([&server] { LogState(**server); });
   LogReady(options, **server);
-  const int signal = WaitForStop(options.lifecycle, signals, **server);
-  const int code = DrainServer(options.lifecycle, signal, signals, **server);
+  const std::string why = WaitForStop(options.lifecycle, signals, **server);
+  const int code = DrainServer(options.lifecycle, why, signals, **server);
   signals.OnStateWanted({});
   server->reset();
   // While an end that takes too long is still ended: what is left to free waits

@@ -389,7 +389,7 @@ HttpListener::Routes Server::Routes() const {
       {"/status.json",
        [this](const HttpRequest&) {
          return HttpReply{.content_type = "application/json",
-                          .body = history_.ToJson(),
+                          .body = history_.ToJson(control_->Versions()),
                           .headers = {{"Cache-Control", "no-store"}}};
        }},
       {"/v2/health/live",

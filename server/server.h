@@ -90,6 +90,12 @@ class Server {
   // neither ready nor live, or nothing.
   std::optional<std::string> Look();
 
+  // Whether it was told to stop: by BeginDrain(), or a client with the scope
+  // admin; then the caller drains it.
+  bool is_draining() const {
+    return readiness_.state() == ServerState::kDraining;
+  }
+
   void BeginDrain();
 
   // What was admitted has until then; returns at most kMaxTeardown later.

@@ -58,7 +58,7 @@ absl::StatusOr<std::pair<std::string, std::string>> ReadHeader(
   return std::pair(name, value);
 }
 
-absl::Status CheckCertificates(const std::string& text,
+absl::Status CheckCertificates(const std::string& text, absl::string_view flag,
                                const std::string& path) {
   const std::unique_ptr<BIO, decltype(&BIO_free)> bio(
       BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free);
@@ -75,26 +75,82 @@ absl::Status CheckCertificates(const std::string& text,
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "--tls-ca: expected a file of certificates in PEM, found ",
+      flag, ": expected a file of certificates in PEM, found ",
       is_at_end
           ? "none"
           : absl::StrCat("one that cannot be read, after ", count, " others,"),
       " in '", path, "'"));
 }
 
-absl::StatusOr<std::string> ReadCertificates(const std::string& path) {
+absl::StatusOr<std::string> ReadFlagFile(absl::string_view flag,
+                                         const std::string& path) {
   const auto file = OpenToRead(path);
   if (!file.ok()) {
     return absl::NotFoundError(
-        absl::StrCat("--tls-ca: ", file.status().message()));
+        absl::StrCat(flag, ": ", file.status().message()));
   }
   std::ostringstream contents;
   contents << file->rdbuf();
-  std::string text = contents.str();
-  if (absl::Status status = CheckCertificates(text, path); !status.ok()) {
+  return contents.str();
+}
+
+absl::StatusOr<std::string> ReadCertificates(absl::string_view flag,
+                                             const std::string& path) {
+  auto text = ReadFlagFile(flag, path);
+  if (!text.ok()) {
+    return text.status();
+  }
+  if (absl::Status status = CheckCertificates(*text, flag, path);
+      !status.ok()) {
     return status;
   }
   return text;
+}
+
+// gRPC itself would fail each call, without saying why.
+absl::Status CheckKey(const ConnectionOptions& connection,
+                      const ConnectionFlags& flags) {
+  const auto open = [](const std::string& text) {
+    return std::unique_ptr<BIO, decltype(&BIO_free)>(
+        BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free);
+  };
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      PEM_read_bio_PrivateKey(
+          open(connection.key).get(), nullptr,
+          [](char*, int, int, void*) { return 0; },  // asks for no password
+          nullptr),
+      &EVP_PKEY_free);
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(
+      PEM_read_bio_X509(open(connection.certificate).get(), nullptr, nullptr,
+                        nullptr),
+      &X509_free);
+  const bool fits = key != nullptr &&
+                    X509_check_private_key(certificate.get(), key.get()) == 1;
+  ERR_clear_error();
+  return fits ? absl::OkStatus()
+              : absl::InvalidArgumentError(absl::StrCat(
+                    "--tls-key: expected the key of '", flags.tls_cert,
+                    "' in PEM without a password, found ",
+                    key == nullptr ? "none" : "another", " in '", flags.tls_key,
+                    "'"));
+}
+
+absl::Status ReadOwnCertificate(const ConnectionFlags& flags,
+                                ConnectionOptions& connection) {
+  if (flags.tls_cert.empty()) {
+    return absl::OkStatus();
+  }
+  auto certificate = ReadCertificates("--tls-cert", flags.tls_cert);
+  if (!certificate.ok()) {
+    return certificate.status();
+  }
+  auto key = ReadFlagFile("--tls-key", flags.tls_key);
+  if (!key.ok()) {
+    return key.status();
+  }
+  connection.certificate = *std::move(certificate);
+  connection.key = *std::move(key);
+  return CheckKey(connection, flags);
 }
 
 }  // namespace
@@ -111,11 +167,15 @@ absl::StatusOr<ConnectionOptions> ReadConnection(const ConnectionFlags& flags) {
   connection.authority = flags.authority;
   connection.tls = flags.tls;
   if (!flags.tls_ca.empty()) {
-    auto certificates = ReadCertificates(flags.tls_ca);
+    auto certificates = ReadCertificates("--tls-ca", flags.tls_ca);
     if (!certificates.ok()) {
       return certificates.status();
     }
     connection.root_certificates = *std::move(certificates);
+  }
+  if (absl::Status status = ReadOwnCertificate(flags, connection);
+      !status.ok()) {
+    return status;
   }
   return connection;
 }
@@ -141,8 +201,15 @@ std::shared_ptr<grpc::Channel> MakeChannel(
   }
   grpc::SslCredentialsOptions options;
   options.pem_root_certs = connection.root_certificates;
+  options.pem_cert_chain = connection.certificate;
+  options.pem_private_key = connection.key;
   return grpc::CreateCustomChannel(address, grpc::SslCredentials(options),
                                    arguments);
+}
+
+gpr_timespec DeadlineIn(Duration limit) {
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                      gpr_time_from_nanos(limit.count(), GPR_TIMESPAN));
 }
 
 void AddHeaders(const ConnectionOptions& connection,

@@ -1,5 +1,5 @@
 // ConnectionOptions says how commands reach a server: in the clear or by TLS,
-// under which name, with which headers.
+// under which name, with which headers and which certificate.
 //
 // Thread safety: plain values; functions of them.
 #ifndef FERRY_BENCH_CLIENT_CONNECTION_H_
@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/clock.h"
 
 namespace ferry::bench {
 
@@ -23,6 +24,9 @@ struct ConnectionFlags {
   std::string authority = {};
   bool tls = false;
   std::string tls_ca = {};  // file of certificates, PEM; empty: the system's
+  // Files of the client's own certificate and its key, PEM; both or none.
+  std::string tls_cert = {};
+  std::string tls_key = {};
 };
 
 struct ConnectionOptions {
@@ -33,17 +37,22 @@ struct ConnectionOptions {
   std::string authority;
   bool tls = false;
   std::string root_certificates;  // PEM; empty: the system's
+  std::string certificate;        // the client's own, PEM; empty: none
+  std::string key;                // its key
 };
 
-// Reads the file of certificates. INVALID_ARGUMENT for a header that HTTP/2 or
-// gRPC forbids, and for a file without a certificate; NOT_FOUND where there is
-// no such file.
+// Reads the files of certificates. INVALID_ARGUMENT for a header that HTTP/2 or
+// gRPC forbids, for a file without a certificate or key, and for a key of
+// another certificate; NOT_FOUND where there is no such file.
 absl::StatusOr<ConnectionOptions> ReadConnection(const ConnectionFlags& flags);
 
 // Returns a channel of its own connection, without retries or proxies: each
 // call is sent once, and measured as it was.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const ConnectionOptions& connection);
+
+// The deadline `limit` from now, on the monotonic clock.
+gpr_timespec DeadlineIn(Duration limit);
 
 // Puts the headers on a call that has not begun.
 void AddHeaders(const ConnectionOptions& connection,

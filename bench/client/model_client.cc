@@ -64,11 +64,6 @@ bool ModelDescription::is_simulated() const {
          metadata.platform() == kSimulatedPlatform;
 }
 
-gpr_timespec DeadlineIn(Duration limit) {
-  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                      gpr_time_from_nanos(limit.count(), GPR_TIMESPAN));
-}
-
 ModelClient::ModelClient(std::string address, std::string model,
                          ConnectionOptions connection)
     : address_(std::move(address)),

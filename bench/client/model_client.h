@@ -92,9 +92,6 @@ class ModelClient {
   const std::unique_ptr<Stub> stub_;
 };
 
-// The deadline `limit` from now, on the monotonic clock.
-gpr_timespec DeadlineIn(Duration limit);
-
 }  // namespace ferry::bench
 
 #endif  // FERRY_BENCH_CLIENT_MODEL_CLIENT_H_

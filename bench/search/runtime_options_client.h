@@ -6,14 +6,12 @@
 #ifndef FERRY_BENCH_SEARCH_RUNTIME_OPTIONS_CLIENT_H_
 #define FERRY_BENCH_SEARCH_RUNTIME_OPTIONS_CLIENT_H_
 
-#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bench/client/connection.h"
+#include "bench/client/admin_client.h"
 #include "bench/report/runtime_grid.h"
-#include "proto/admin.grpc.pb.h"
 
 namespace ferry::bench {
 
@@ -28,8 +26,7 @@ class RuntimeOptionsClient {
 
  private:
   const std::string model_;
-  const ConnectionOptions connection_;
-  const std::unique_ptr<v1::Admin::Stub> stub_;
+  const AdminClient admin_;
 };
 
 // Turns the server back to what it was. Tries twice: one that was overloaded a

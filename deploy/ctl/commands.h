@@ -30,6 +30,13 @@ void AddProfileCommand(CLI::App& app, Invocation& invocation);
 void AddDoctorCommand(CLI::App& app, Invocation& invocation);
 void AddUnitsCommand(CLI::App& app, Invocation& invocation);
 
+// Those that ask running servers.
+void AddDrainCommand(CLI::App& app, Invocation& invocation);
+void AddHealthCommand(CLI::App& app, Invocation& invocation);
+void AddSetCommand(CLI::App& app, Invocation& invocation);
+void AddStatusCommand(CLI::App& app, Invocation& invocation);
+void AddTopCommand(CLI::App& app, Invocation& invocation);
+
 }  // namespace ferry::ctl
 
 #endif  // FERRY_DEPLOY_CTL_COMMANDS_H_

@@ -1,5 +1,5 @@
-// ferryctl says how much of a device is used, how many a load takes, and what
-// they cost.
+// ferryctl says how running servers are, how much of a device is used, how many
+// a load takes, and what they cost.
 //
 // Exit codes: 0 fine; 1 what was asked makes no sense, or a file is not as
 // expected; 2 it cannot know, as something is missing; 3 a finding is as grave
@@ -51,8 +51,9 @@ int Print(const Answer& answer, bool in_json, Severity fail_on) {
 int main(int argc, char** argv) {
   using ferry::ctl::Severity;
   CLI::App app{
-      "ferryctl says how much of a device is used, how many a load takes, and "
-      "what they cost"};
+      "ferryctl says how running servers are, how much of a device is used, "
+      "how "
+      "many a load takes, and what they cost"};
   app.set_version_flag("--version", absl::StrCat("ferryctl ", FERRY_VERSION));
   app.require_subcommand(1);
   app.fallthrough();
@@ -75,6 +76,11 @@ int main(int argc, char** argv) {
   AddProfileCommand(app, invocation);
   AddDoctorCommand(app, invocation);
   AddUnitsCommand(app, invocation);
+  AddStatusCommand(app, invocation);
+  AddTopCommand(app, invocation);
+  AddHealthCommand(app, invocation);
+  AddSetCommand(app, invocation);
+  AddDrainCommand(app, invocation);
   try {
     ferry::ParseFlags(app, argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -45,6 +45,7 @@ constexpr std::pair<absl::string_view, Scope> kMethods[] = {
     {"/inference.GRPCInferenceService/RepositoryModelUnload", Scope::kAdmin},
     {"/ferry.v1.Admin/GetRuntimeOptions", Scope::kAdmin},
     {"/ferry.v1.Admin/SetRuntimeOptions", Scope::kAdmin},
+    {"/ferry.v1.Admin/Drain", Scope::kAdmin},
     {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
      Scope::kRead},
 };

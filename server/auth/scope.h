@@ -19,7 +19,7 @@ enum class Scope : uint8_t {
   kHealth,  // whether it lives and is ready; each client has it by a flag
   kInfer,   // inferences, and what a client asks before them
   kRead,    // metrics, statistics, settings, the repository's index
-  kAdmin,   // loads, unloads, and runtime options
+  kAdmin,   // loads, unloads, runtime options, and the server's end
 };
 inline constexpr size_t kScopeCount = 5;
 using Scopes = std::bitset<kScopeCount>;

@@ -196,6 +196,29 @@ ModelControl::Use ModelControl::use() const {
           .waiting = jobs_.size()};
 }
 
+void ModelControl::AddVersions(const std::string& name, const Model& model,
+                               RepositoryIndex::Entries& index) {
+  if (model.versions.empty()) {
+    index.push_back({.name = name, .reason = model.reason});
+  }
+  for (const auto& [number, version] : model.versions) {
+    index.push_back(
+        {.name = name,
+         .version = absl::StrCat(number),
+         .state = version.state,
+         .reason = version.reason.empty() ? model.reason : version.reason});
+  }
+}
+
+RepositoryIndex::Entries ModelControl::Versions() const {
+  RepositoryIndex::Entries versions;
+  MutexLock lock(mutex_);
+  for (const auto& [name, model] : models_) {
+    AddVersions(name, model, versions);
+  }
+  return versions;
+}
+
 RepositoryIndex::Entries ModelControl::ReadIndex() const {
   RepositoryIndex::Entries index;
   // A folder that cannot be read just now hides no model that is known.
@@ -209,19 +232,9 @@ RepositoryIndex::Entries ModelControl::ReadIndex() const {
   for (const auto& [name, model] : models_) {
     by_name[name] = &model;
   }
+  const Model none;
   for (const auto& [name, model] : by_name) {
-    if (model == nullptr || model->versions.empty()) {
-      index.push_back(
-          {.name = name, .reason = model == nullptr ? "" : model->reason});
-      continue;
-    }
-    for (const auto& [number, version] : model->versions) {
-      index.push_back(
-          {.name = name,
-           .version = absl::StrCat(number),
-           .state = version.state,
-           .reason = version.reason.empty() ? model->reason : version.reason});
-    }
+    AddVersions(name, model == nullptr ? none : *model, index);
   }
   if (names.ok()) {
     for (const auto& [name, why] : names->passed_over) {

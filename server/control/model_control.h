@@ -77,6 +77,10 @@ class ModelControl {
   // from time to time.
   void MendPrecisions();
 
+  // Returns all versions that are known, by name, without a look at the
+  // repository.
+  RepositoryIndex::Entries Versions() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Gives all versions that are known and all models of the repository, by
   // name, as RepositoryIndex does.
   void Index(const RepositoryIndex::Done& done) { index_.Ask(done); }
@@ -118,6 +122,8 @@ class ModelControl {
 
   absl::Status LoadInitial();
   RepositoryIndex::Entries ReadIndex() const ABSL_LOCKS_EXCLUDED(mutex_);
+  static void AddVersions(const std::string& name, const Model& model,
+                          RepositoryIndex::Entries& index);
   absl::StatusOr<std::vector<std::string>> InitialNames();
   void Enqueue(std::function<void()> job, const Done& done);
   absl::Status CheckMode() const;

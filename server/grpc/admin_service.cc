@@ -1,4 +1,5 @@
-// Implements AdminService: turns RuntimeOptions to and from their message.
+// Implements AdminService: turns RuntimeOptions to and from their message, and
+// the readiness to draining.
 #include "server/grpc/admin_service.h"
 
 #include <limits>
@@ -74,6 +75,11 @@ void AdminService::PostCalls(grpc::ServerCompletionQueue& queue) {
   PostUnaryCalls<v1::SetRuntimeOptionsRequest, v1::SetRuntimeOptionsResponse>(
       queue, [this](const auto& request, auto& response) {
         return AnswerSetRuntimeOptions(request, response);
+      });
+  PostUnaryCalls<v1::DrainRequest, v1::DrainResponse>(
+      queue, [this](const v1::DrainRequest&, v1::DrainResponse&) {
+        readiness_.MoveTo(ServerState::kDraining);  // the main thread sees it
+        return grpc::Status::OK;
       });
 }
 

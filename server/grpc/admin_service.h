@@ -1,6 +1,7 @@
-// AdminService serves ferry.v1.Admin: the runtime options of the served models.
+// AdminService serves ferry.v1.Admin: the runtime options of the served models,
+// and the end of the server.
 //
-// Any client that reaches the port may set them: it needs --admin-rpc.
+// Any client that reaches the port may ask for them: it needs --admin-rpc.
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_SERVER_GRPC_ADMIN_SERVICE_H_
@@ -8,15 +9,16 @@
 
 #include "proto/admin.grpc.pb.h"
 #include "server/control/model_table.h"
+#include "server/control/readiness.h"
 #include "server/grpc/unary_call.h"
 
 namespace ferry {
 
 class AdminService final : public UnaryService<v1::Admin::AsyncService> {
  public:
-  // Both outlive the service.
-  AdminService(ModelTable& models, UnsentReplies& unsent)
-      : UnaryService(unsent), models_(models) {}
+  // All outlive the service.
+  AdminService(ModelTable& models, Readiness& readiness, UnsentReplies& unsent)
+      : UnaryService(unsent), models_(models), readiness_(readiness) {}
 
   void PostCalls(grpc::ServerCompletionQueue& queue) override;
 
@@ -29,6 +31,7 @@ class AdminService final : public UnaryService<v1::Admin::AsyncService> {
       v1::SetRuntimeOptionsResponse& response);
 
   ModelTable& models_;
+  Readiness& readiness_;
 };
 
 }  // namespace ferry

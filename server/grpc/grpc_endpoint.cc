@@ -111,7 +111,7 @@ void SetLives(const ConnectionLives& lives, grpc::ServerBuilder& builder) {
 
 std::unique_ptr<GrpcEndpoint> GrpcEndpoint::Create(
     const GrpcOptions& options, const Gatekeeper& keeper, ModelTable& models,
-    ModelControl& control, const Readiness& readiness, UnsentReplies& unsent,
+    ModelControl& control, Readiness& readiness, UnsentReplies& unsent,
     const Admission& admission, const EndpointLoad& load, Tracer* tracer) {
   std::unique_ptr<GrpcEndpoint> endpoint(new GrpcEndpoint(
       models, control, readiness, unsent, admission, load, tracer));

@@ -48,7 +48,7 @@ class GrpcEndpoint {
   // traced.
   static std::unique_ptr<GrpcEndpoint> Create(
       const GrpcOptions& options, const Gatekeeper& keeper, ModelTable& models,
-      ModelControl& control, const Readiness& readiness, UnsentReplies& unsent,
+      ModelControl& control, Readiness& readiness, UnsentReplies& unsent,
       const Admission& admission, const EndpointLoad& load, Tracer* tracer);
 
   // REQUIRES: Stop() was called.
@@ -92,13 +92,12 @@ class GrpcEndpoint {
   void Stop();
 
  private:
-  GrpcEndpoint(ModelTable& models, ModelControl& control,
-               const Readiness& readiness, UnsentReplies& unsent,
-               const Admission& admission, const EndpointLoad& load,
-               Tracer* tracer)
+  GrpcEndpoint(ModelTable& models, ModelControl& control, Readiness& readiness,
+               UnsentReplies& unsent, const Admission& admission,
+               const EndpointLoad& load, Tracer* tracer)
       : models_(models),
         service_(models, control, readiness, unsent),
-        admin_(models, unsent),
+        admin_(models, readiness, unsent),
         health_(inference::GRPCInferenceService::service_full_name(), readiness,
                 unsent),
         unsent_(unsent),

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/printable_text.h"
 #include "batcher/batch_policy.h"
 #include "server/version.h"
 
@@ -83,6 +84,17 @@ Json Column(const std::deque<Sample>& samples, double Sample::*member) {
 
 Json Known(const std::optional<double>& value) {
   return value.has_value() ? Json(*value) : Json(nullptr);
+}
+
+Json VersionFacts(const RepositoryIndex::Entries& versions) {
+  Json facts = Json::array();
+  for (const IndexEntry& version : versions) {
+    facts.push_back({{"name", PrintableText(version.name)},
+                     {"version", version.version},
+                     {"state", VersionStateName(version.state)},
+                     {"reason", version.reason}});
+  }
+  return facts;
 }
 
 // Returns what is known of now.
@@ -198,7 +210,8 @@ void StatusHistory::Look(TimePoint now) {
   }
 }
 
-std::string StatusHistory::ToJson() const {
+std::string StatusHistory::ToJson(
+    const RepositoryIndex::Entries& versions) const {
   History history;
   {
     MutexLock lock(mutex_);
@@ -225,6 +238,7 @@ std::string StatusHistory::ToJson() const {
       {"ready", readiness_.is_ready()},
       {"period_seconds", std::chrono::duration<double>(kPeriod).count()},
       {"seconds_ago", std::move(ages)},
+      {"versions", VersionFacts(versions)},
       {"models", std::move(models)},
       {"device", DeviceFacts(history.device)}};
   return status.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -24,6 +24,7 @@
 #include "batcher/statistics.h"
 #include "server/control/model_table.h"
 #include "server/control/readiness.h"
+#include "server/control/repository_index.h"
 #include "server/metrics/device_metrics.h"
 
 namespace ferry {
@@ -41,8 +42,10 @@ class StatusHistory {
   // Takes a sample where the last one is a period old. To be called more often.
   void Look(TimePoint now) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns the whole history, and what is known of now.
-  std::string ToJson() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns the whole history, and what is known of now, as of `versions`,
+  // those that are not served among them.
+  std::string ToJson(const RepositoryIndex::Entries& versions) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct ModelSample {

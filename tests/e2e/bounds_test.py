@@ -169,7 +169,8 @@ class SmallMessageTest(unittest.TestCase):
         rpcs.update({"grpc.health.v1.Health/Check": "HealthCheck",
                      "grpc.health.v1.Health/Watch": "HealthCheck",
                      "ferry.v1.Admin/GetRuntimeOptions": "GetRuntimeOptions",
-                     "ferry.v1.Admin/SetRuntimeOptions": "SetRuntimeOptions"})
+                     "ferry.v1.Admin/SetRuntimeOptions": "SetRuntimeOptions",
+                     "ferry.v1.Admin/Drain": "Drain"})
         # A field of bytes that no request has, and one that is cut.
         large = b"\xa2\x06\x80\x80\x80\x01" + bytes(1 << 21)
         cut = b"\xa2\x06\x05ab"

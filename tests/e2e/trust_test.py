@@ -25,7 +25,9 @@ from reflected import Reflection
 HEALTH = {"/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch",
           *(f"/inference.GRPCInferenceService/{name}" for name in
             ("ServerLive", "ServerReady", "ModelReady"))}
+DRAIN = "/ferry.v1.Admin/Drain"
 ADMIN = {"/ferry.v1.Admin/GetRuntimeOptions", "/ferry.v1.Admin/SetRuntimeOptions",
+         DRAIN,
          "/inference.GRPCInferenceService/RepositoryModelLoad",
          "/inference.GRPCInferenceService/RepositoryModelUnload"}
 READ = {"/inference.GRPCInferenceService/ModelStatistics",
@@ -86,30 +88,32 @@ class TrustCase(unittest.TestCase):
 class MethodsTest(TrustCase):
 
     def check_each_method(self, channel):
-        """Calls each method of each service that is registered."""
+        """Calls each method of each service that is registered, and then the one
+        that ends the server."""
         reflection = Reflection(channel, trust.bearer(TOKENS["read"]))
+        paths = {f"/{service}/{method.name}" for service in reflection.services()
+                 for method in reflection.service(service).methods}
+        self.assertGreaterEqual(paths, HEALTH | ADMIN | READ)
+        self.assertEqual(len(paths), 26)
+        self.check_methods_that_are_none(channel)
         texts = set()
-        seen = set()
-        for service in reflection.services():
-            for method in reflection.service(service).methods:
-                path = f"/{service}/{method.name}"
-                seen.add(path)
-                with self.subTest(path):
-                    for shown in (None, trust.bearer(WRONG),
-                                  trust.bearer(""), (("authorization", "x"),)):
-                        code, text = self.outcome(channel, path, shown)
-                        self.assertEqual(code, grpc.StatusCode.UNAUTHENTICATED)
-                        texts.add(text)
-                    let_in = {
-                        scope for scope, token in TOKENS.items()
-                        if self.outcome(channel, path, trust.bearer(token))[0]
-                        not in REFUSALS}
-                    needed = scope_of(path)
-                    self.assertEqual(let_in, set(TOKENS) if needed == "health"
-                                     else {needed})
-        self.assertGreaterEqual(seen, HEALTH | ADMIN | READ)
-        self.assertEqual(len(seen), 25)
+        for path in sorted(paths, key=lambda path: (path == DRAIN, path)):
+            with self.subTest(path):
+                for shown in (None, trust.bearer(WRONG),
+                              trust.bearer(""), (("authorization", "x"),)):
+                    code, text = self.outcome(channel, path, shown)
+                    self.assertEqual(code, grpc.StatusCode.UNAUTHENTICATED)
+                    texts.add(text)
+                let_in = {
+                    scope for scope in ("infer", "read", "admin")
+                    if self.outcome(channel, path, trust.bearer(TOKENS[scope]))[0]
+                    not in REFUSALS}
+                needed = scope_of(path)
+                self.assertEqual(let_in, set(TOKENS) if needed == "health"
+                                 else {needed})
         self.assertEqual(len(texts), 1, "unknown and wrong are told apart")
+
+    def check_methods_that_are_none(self, channel):
         code, _ = self.outcome(channel, "/inference.GRPCInferenceService/Other")
         self.assertEqual(code, grpc.StatusCode.UNAUTHENTICATED)
         code, _ = self.outcome(channel, "/inference.GRPCInferenceService/Other",
@@ -139,9 +143,9 @@ class MethodsTest(TrustCase):
         server = self.start(f"--grpc-address=unix:{path}", *self.flags())
         self.assertEqual(server.address, f"unix:{path}")
         self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o660)
-        self.check_each_method(self.connect(server.address))
         self.assertEqual(server.metric("ferry_connections"), 0,
                          "no token, no page")
+        self.check_each_method(self.connect(server.address))
 
     def test_over_plain_loopback(self):
         server = self.start(*self.flags())

@@ -24,6 +24,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "models/device.h"
+#include "proto/admin.grpc.pb.h"
 #include "proto/inference.grpc.pb.h"
 
 namespace ferry {
@@ -186,6 +187,36 @@ TEST_F(ServerTest, StateHasEachModelAndItsQueue) {
   server->BeginDrain();
   EXPECT_THAT(server->DescribeState(),
               Contains(HasSubstr("state: not ready live=1 draining=1")));
+}
+
+TEST_F(ServerTest, DrainOfAClientIsToldAndServesOn) {
+  options_.grpc.admin = AdminRpc::kOn;
+  const std::unique_ptr<Server> server = Start();
+  EXPECT_FALSE(server->is_draining());
+  const auto stub = v1::Admin::NewStub(
+      grpc::CreateChannel(absl::StrCat("127.0.0.1:", server->grpc_port()),
+                          grpc::InsecureChannelCredentials()));
+  for (int i = 0; i < 2; ++i) {  // it may be asked again
+    grpc::ClientContext context;
+    v1::DrainResponse response;
+    EXPECT_TRUE(stub->Drain(&context, v1::DrainRequest(), &response).ok());
+    EXPECT_TRUE(server->is_draining());
+  }
+  EXPECT_EQ(server->Look(), std::nullopt);
+  EXPECT_TRUE(server->is_draining());
+  EXPECT_THAT(Get(*server->metrics_port(), "/v2/health/ready"),
+              HasSubstr(" 503 "));
+  EXPECT_THAT(Get(*server->metrics_port(), "/v2/health/live"),
+              HasSubstr(" 200 "));
+  Call call(server->grpc_port());
+  EXPECT_TRUE(call.Join().ok()) << "before its delay is over it serves";
+}
+
+TEST_F(ServerTest, VersionsAreInTheStatus) {
+  const std::unique_ptr<Server> server = Start();
+  EXPECT_THAT(Get(*server->metrics_port(), "/status.json"),
+              HasSubstr("\"versions\":[{\"name\":\"m\",\"reason\":\"\","
+                        "\"state\":\"READY\",\"version\":\"1\"}]"));
 }
 
 TEST_F(ServerTest, ServerThatGoesWithoutADrainWaitsForItsBatch) {

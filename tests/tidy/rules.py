@@ -83,13 +83,16 @@ FORBIDDEN = {
 }
 
 # What a part of a folder may include all the same: the way to a loaded model,
-# which bench/inprocess measures, and the formulas and files of ferry-bench.
+# which bench/inprocess measures, and the formulas, files and calls of ferry-bench.
 MAY_INCLUDE = {
     "bench/inprocess/": ("models/config/override_flags.h",
                          "models/repository/model_repository.h", "models/repository/served_model.h",
                          "models/start_cuda.h", "models/torch_library.h"),
     "deploy/ctl/": ("bench/plan/", "bench/report/", "bench/commands/slo_point.h",
-                    "bench/device/metrics_page.h", "models/files/safetensors.h"),
+                    "models/files/safetensors.h",
+                    # How a client reaches a running server, and what it reads.
+                    "bench/client/admin_client.h", "bench/client/connection.h",
+                    "bench/device/metrics_page.h", "grpcpp/", "proto/"),
 }
 
 

@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
 
 #include <fstream>
 
@@ -30,8 +33,9 @@ constexpr char kCertificate[] =
     "9ZgVqyPNxCT6+gPL\n"
     "-----END CERTIFICATE-----\n";
 
-std::string FileOf(const std::string& text) {
-  const std::string path = ::testing::TempDir() + "connection_test.pem";
+std::string FileOf(const std::string& text,
+                   const std::string& name = "connection_test.pem") {
+  const std::string path = ::testing::TempDir() + name;
   std::ofstream(path) << text;
   return path;
 }
@@ -90,6 +94,41 @@ TEST(ConnectionTest, RefusesFilesWithoutCertificates) {
     EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound) << path;
     EXPECT_THAT(missing.status().message(), HasSubstr(path));
   }
+}
+
+// Returns a key of its own, in PEM.
+std::string NewKey() {
+  EVP_PKEY* const key = EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256");
+  BIO* const bio = BIO_new(BIO_s_mem());
+  PEM_write_bio_PrivateKey(bio, key, nullptr, nullptr, 0, nullptr, nullptr);
+  std::string text(BIO_pending(bio), '\0');
+  BIO_read(bio, text.data(), static_cast<int>(text.size()));
+  BIO_free(bio);
+  EVP_PKEY_free(key);
+  return text;
+}
+
+TEST(ConnectionTest, RefusesKeysThatDoNotFit) {
+  const std::string certificate = FileOf(kCertificate);
+  for (const auto& [text, found] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"", "none"}, {kCertificate, "none"}, {NewKey(), "another"}}) {
+    const std::string key = FileOf(text, "connection_test.key");
+    const auto connection =
+        ReadConnection({.tls = true, .tls_cert = certificate, .tls_key = key});
+    EXPECT_EQ(
+        connection.status(),
+        absl::InvalidArgumentError(absl::StrCat(
+            "--tls-key: expected the key of '", certificate,
+            "' in PEM without a password, found ", found, " in '", key, "'")));
+  }
+  EXPECT_THAT(
+      ReadConnection({.tls = true, .tls_cert = FileOf("")}).status().message(),
+      HasSubstr("--tls-cert: expected a file of certificates"));
+  EXPECT_THAT(ReadConnection({.tls = true, .tls_cert = FileOf(kCertificate)})
+                  .status()
+                  .message(),
+              HasSubstr("--tls-key: cannot read"));
 }
 
 TEST(ConnectionTest, WithoutValueKeepsTheName) {

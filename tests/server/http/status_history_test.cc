@@ -22,7 +22,7 @@ class StatusHistoryTest : public ::testing::Test {
     history_.Look(now_);
   }
 
-  Json Status() const { return Json::parse(history_.ToJson()); }
+  Json Status() const { return Json::parse(history_.ToJson({})); }
   Json Samples() const { return Status()["models"][0]["samples"]; }
 
   // One request of so many rows, which takes so long.
@@ -104,6 +104,16 @@ TEST_F(StatusHistoryTest, ModelThatComesLaterHasNothingBefore) {
   models = Status()["models"];
   ASSERT_EQ(models.size(), 1U);
   EXPECT_EQ(models[0]["name"], "n");
+}
+
+TEST_F(StatusHistoryTest, VersionsThatAreNotServedAreTold) {
+  const Json status = Json::parse(history_.ToJson(
+      {{.name = "lost\n", .version = "3", .reason = "no file"},
+       {.name = "m", .version = "3", .state = VersionState::kReady}}));
+  EXPECT_EQ(status["versions"], Json::parse(R"([
+      {"name": "lost\\x0a", "version": "3", "state": "UNAVAILABLE",
+       "reason": "no file"},
+      {"name": "m", "version": "3", "state": "READY", "reason": ""}])"));
 }
 
 TEST_F(StatusHistoryTest, WhatIsKnownOfNowIsTold) {

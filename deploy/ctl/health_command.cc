@@ -1,0 +1,75 @@
+// Implements `ferryctl health`: a probe, whose exit code says whether servers
+// are ready, or live.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "base/printable_text.h"
+#include "deploy/ctl/commands.h"
+#include "deploy/ctl/page_client.h"
+#include "deploy/ctl/server_answers.h"
+#include "deploy/ctl/server_flags.h"
+
+namespace ferry::ctl {
+namespace {
+
+constexpr int kGood = 200;
+constexpr int kBad = 503;
+
+struct HealthFlags {
+  ServerFlags server;
+  bool is_live_wanted = false;
+};
+
+// Returns the reason in the body of a page of health: "no: missing=m".
+std::string ReasonIn(absl::string_view body) {
+  absl::ConsumePrefix(&body, "no");
+  absl::ConsumePrefix(&body, ":");
+  return PrintableText(absl::StripAsciiWhitespace(body));
+}
+
+absl::StatusOr<Answer> Ask(const HealthFlags& flags) {
+  const auto client = PageClient::Create(flags.server);
+  if (!client.ok()) {
+    return client.status();
+  }
+  const std::string wanted = flags.is_live_wanted ? "live" : "ready";
+  std::vector<Health> servers;
+  for (const std::string& address : flags.server.addresses) {
+    const auto page = client->Get(address, absl::StrCat("/v2/health/", wanted));
+    if (!page.ok()) {
+      return page.status();
+    }
+    if (page->code != kGood && page->code != kBad) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          address, ": expected /v2/health/", wanted,
+          " of a ferry-server's metrics port, got HTTP code ", page->code));
+    }
+    const bool is_good = page->code == kGood;
+    servers.push_back({.address = address,
+                       .is_good = is_good,
+                       .reason = is_good ? "" : ReasonIn(page->body)});
+  }
+  return HealthAnswer(wanted, servers);
+}
+
+}  // namespace
+
+void AddHealthCommand(CLI::App& app, Invocation& invocation) {
+  const auto flags = std::make_shared<HealthFlags>();
+  CLI::App& command = *app.add_subcommand(
+      "health", "say whether running servers are ready; a probe");
+  AddPageFlags(command, flags->server);
+  command.add_flag("--live", flags->is_live_wanted,
+                   "whether they are live, as one that drains is");
+  command.callback([flags, &invocation] {
+    invocation.ask = [flags] { return Ask(*flags); };
+  });
+}
+
+}  // namespace ferry::ctl
