@@ -6,12 +6,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "bench/commands/slo_point.h"
 #include "bench/plan/number_check.h"
-#include "bench/plan/number_text.h"
 #include "bench/report/report_json.h"
 #include "deploy/ctl/capacity_answers.h"
 #include "deploy/ctl/commands.h"
+#include "deploy/ctl/result_capacity.h"
 #include "flags/value_checks.h"
 
 namespace ferry::ctl {
@@ -19,33 +18,10 @@ namespace {
 
 struct CapacityFlags {
   std::optional<double> device_rate;  // requests/s of one within the SLO
-  std::string result_path;
-  std::string label;
-  double slo_p99_ms = 0;
+  MeasuredResult result;
   std::string models_path;
   plan::CapacityInput input;
 };
-
-absl::StatusOr<Answer> AskOfResult(const CapacityFlags& flags) {
-  const auto limit =
-      bench::ReadSloPoint(flags.result_path, flags.label, flags.slo_p99_ms);
-  if (!limit.ok()) {
-    return limit.status();
-  }
-  plan::CapacityInput input = flags.input;
-  input.lambda_max = limit->lambda_max();
-  auto answer = CapacityAnswer(
-      input,
-      absl::StrCat("'", limit->label, "', model ", limit->model, ", p99 ",
-                   plan::NumberText(limit->point.latency.p99_us / 1e3), " ms",
-                   limit->is_simulated ? "; simulated device" : ""));
-  for (const std::string& note : limit->notes) {
-    if (answer.ok()) {
-      answer->findings.push_back({Severity::kNote, "of_the_result", note});
-    }
-  }
-  return answer;
-}
 
 absl::StatusOr<Answer> AskOfModels(const CapacityFlags& flags) {
   const auto text = bench::ReadFile(flags.models_path);
@@ -60,7 +36,7 @@ absl::StatusOr<Answer> AskOfModels(const CapacityFlags& flags) {
 
 absl::StatusOr<Answer> Ask(const CapacityFlags& flags) {
   const int ways = (flags.device_rate.has_value() ? 1 : 0) +
-                   (flags.result_path.empty() ? 0 : 1) +
+                   (flags.result.path.empty() ? 0 : 1) +
                    (flags.models_path.empty() ? 0 : 1);
   if (ways != 1) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -74,8 +50,8 @@ absl::StatusOr<Answer> Ask(const CapacityFlags& flags) {
     return absl::InvalidArgumentError(
         "--peak-rate: expected the requests/s to plan for, got none");
   }
-  if (!flags.result_path.empty()) {
-    return AskOfResult(flags);
+  if (!flags.result.path.empty()) {
+    return ResultCapacityAnswer(flags.result, flags.input);
   }
   plan::CapacityInput input = flags.input;
   input.lambda_max = *flags.device_rate;
@@ -90,17 +66,18 @@ void AddCapacityCommand(CLI::App& app, Invocation& invocation) {
       "capacity", "say how many devices carry a load within an SLO");
   CLI::Option* const result =
       command
-          .add_option("--result", flags->result_path,
+          .add_option("--result", flags->result.path,
                       "JSON file of `ferry-bench run`, of one device")
           ->type_name("FILE");
   command
-      .add_option("--label", flags->label,
+      .add_option("--label", flags->result.label,
                   "run of the result, where it has several")
       ->needs(result);
-  CLI::Option* const slo = command
-                               .add_option("--slo-p99-ms", flags->slo_p99_ms,
-                                           "p99 that a device must keep")
-                               ->needs(result);
+  CLI::Option* const slo =
+      command
+          .add_option("--slo-p99-ms", flags->result.slo_p99_ms,
+                      "p99 that a device must keep")
+          ->needs(result);
   result->needs(slo);
   command.add_option("--device-rate", flags->device_rate,
                      "requests/s of one device within the SLO, as measured");

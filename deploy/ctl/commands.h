@@ -21,6 +21,7 @@ struct Invocation {
 };
 
 // `invocation` outlives the app's parsing and the chosen command.
+void AddAdviseCommand(CLI::App& app, Invocation& invocation);
 void AddCapacityCommand(CLI::App& app, Invocation& invocation);
 void AddCostCommand(CLI::App& app, Invocation& invocation);
 void AddDiagnoseCommand(CLI::App& app, Invocation& invocation);

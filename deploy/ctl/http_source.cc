@@ -118,7 +118,10 @@ absl::StatusOr<HttpReply> GetPage(const HttpSource& source,
   if (!reply) {
     return absl::UnavailableError(absl::StrCat(
         source.url(), page, ": no answer: ", httplib::to_string(reply.error()),
-        "; is it there, and is it reached from here?"));
+        reply.error() == httplib::Error::SSLServerVerification
+            ? "; its certificate is to be of that name and signed by what the "
+              "system or --tls-ca trusts"
+            : "; is it there, and is it reached from here?"));
   }
   if (reply->status == kUnauthorized || reply->status == kForbidden) {
     return absl::PermissionDeniedError(

@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
                             SeverityName(Severity::kWarning),
                             SeverityName(Severity::kCritical)}));
   ferry::ctl::Invocation invocation;
+  AddAdviseCommand(app, invocation);
   AddCapacityCommand(app, invocation);
   AddCostCommand(app, invocation);
   AddDiagnoseCommand(app, invocation);

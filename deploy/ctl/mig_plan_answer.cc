@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "bench/plan/cost.h"
 #include "bench/plan/number_text.h"
+#include "bench/report/report_json.h"
 #include "deploy/ctl/cost_answers.h"
 #include "deploy/ctl/mig_artifacts.h"
 
@@ -197,6 +198,23 @@ void AddTrust(Answer& answer) {
 }
 
 }  // namespace
+
+absl::StatusOr<MigQuestion> ReadMigQuestion(const std::string& device,
+                                            const std::string& models_path) {
+  const auto found = plan::FindMigDevice(device);
+  if (!found.ok()) {
+    return found.status();
+  }
+  const auto text = bench::ReadFile(models_path);
+  if (!text.ok()) {
+    return text.status();
+  }
+  auto file = plan::ParseMigModels(*text, models_path, *found);
+  if (!file.ok()) {
+    return file.status();
+  }
+  return MigQuestion{.device = *found, .file = *std::move(file)};
+}
 
 absl::StatusOr<Answer> MigPlanAnswer(const MigQuestion& question,
                                      const std::optional<MigPrices>& prices) {

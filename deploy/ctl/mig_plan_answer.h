@@ -27,6 +27,11 @@ struct MigQuestion {
   std::string artifact = "";  // to print, of mig_artifacts.h; empty: none
 };
 
+// Reads the models' file, for that device; the rest is as it is by default.
+// Errors: NOT_FOUND for a device or a file that is not there.
+absl::StatusOr<MigQuestion> ReadMigQuestion(const std::string& device,
+                                            const std::string& models_path);
+
 // What a device costs: a row of a file.
 struct MigPrices {
   plan::DatedPrices file;

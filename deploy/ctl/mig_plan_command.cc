@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/report/report_json.h"
 #include "deploy/ctl/commands.h"
 #include "deploy/ctl/mig_artifacts.h"
 #include "deploy/ctl/mig_plan_answer.h"
@@ -45,28 +44,18 @@ absl::StatusOr<MigPrices> PickPrices(const MigFlags& flags) {
 }
 
 absl::StatusOr<Answer> Ask(const MigFlags& flags) {
-  const auto device = plan::FindMigDevice(flags.device);
-  if (!device.ok()) {
-    return device.status();
+  auto question = ReadMigQuestion(flags.device, flags.models_path);
+  if (!question.ok()) {
+    return question.status();
   }
-  const auto text = bench::ReadFile(flags.models_path);
-  if (!text.ok()) {
-    return text.status();
-  }
-  auto file = plan::ParseMigModels(*text, flags.models_path, *device);
-  if (!file.ok()) {
-    return file.status();
-  }
-  const MigQuestion question = {.device = *device,
-                                .file = *std::move(file),
-                                .headroom = flags.headroom,
-                                .layout = flags.layout,
-                                .artifact = flags.artifact};
+  question->headroom = flags.headroom;
+  question->layout = flags.layout;
+  question->artifact = flags.artifact;
   if (flags.prices.from.empty()) {
-    return MigPlanAnswer(question, std::nullopt);
+    return MigPlanAnswer(*question, std::nullopt);
   }
   auto prices = PickPrices(flags);
-  return prices.ok() ? MigPlanAnswer(question, *std::move(prices))
+  return prices.ok() ? MigPlanAnswer(*question, *std::move(prices))
                      : prices.status();
 }
 

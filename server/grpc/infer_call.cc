@@ -19,7 +19,7 @@ constexpr size_t kMaxKeptSlices = 4096;
 
 // Returns the part of a batch's time that a request's rows are. One of several
 // batches is taken to have had as long in each as in the last.
-Duration ComputeOf(const Request& request, const Batch& batch) {
+Duration ComputeOf(const InferRequest& request, const Batch& batch) {
   const Duration whole =
       batch.times().compute_end - batch.times().compute_begin;
   return whole * std::max(request.rows, 1) / std::max(batch.rows(), 1);

@@ -1,0 +1,62 @@
+// Implements ResultCapacityAnswer() and MeasuredP99().
+#include "deploy/ctl/result_capacity.h"
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "bench/commands/slo_point.h"
+#include "bench/plan/number_text.h"
+#include "bench/report/report_json.h"
+#include "deploy/ctl/capacity_answers.h"
+
+namespace ferry::ctl {
+
+absl::StatusOr<Answer> ResultCapacityAnswer(const MeasuredResult& result,
+                                            const plan::CapacityInput& input) {
+  const auto limit =
+      bench::ReadSloPoint(result.path, result.label, result.slo_p99_ms);
+  if (!limit.ok()) {
+    return limit.status();
+  }
+  plan::CapacityInput measured = input;
+  measured.lambda_max = limit->lambda_max();
+  auto answer = CapacityAnswer(
+      measured,
+      absl::StrCat("'", limit->label, "', model ", limit->model, ", p99 ",
+                   plan::NumberText(limit->point.latency.p99_us / 1e3), " ms",
+                   limit->is_simulated ? "; simulated device" : ""));
+  for (const std::string& note : limit->notes) {
+    if (answer.ok()) {
+      answer->findings.push_back({Severity::kNote, "of_the_result", note});
+    }
+  }
+  return answer;
+}
+
+absl::StatusOr<std::optional<double>> MeasuredP99(const MeasuredResult& result,
+                                                  double rate) {
+  const auto runs = bench::ReadRuns({result.path});
+  if (!runs.ok()) {
+    return runs.status();
+  }
+  const auto selected = bench::SelectRuns(*runs, result.label, result.path);
+  if (!selected.ok()) {
+    return selected.status();
+  }
+  std::optional<double> p99_ms;
+  double lowest = std::numeric_limits<double>::infinity();
+  for (const bench::RunResult& run : *selected) {
+    for (const bench::PointResult& point : run.points) {
+      const bool counts = point.loop == "open" && point.void_reason.empty() &&
+                          !point.interrupted && !bench::IsTry(point);
+      if (counts && point.achieved_rate >= rate &&
+          point.achieved_rate < lowest) {
+        lowest = point.achieved_rate;
+        p99_ms = point.latency.p99_us / 1e3;
+      }
+    }
+  }
+  return p99_ms;
+}
+
+}  // namespace ferry::ctl
