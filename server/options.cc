@@ -287,7 +287,7 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
       ->group(group);
   app.add_flag("--admin-rpc", raw.admin_rpc,
                "offer ferry.v1.Admin: a client with the scope admin may change "
-               "policy, batch size and queue bounds")
+               "policy, batch size and queue bounds, and end the server")
       ->group(group);
   app.add_flag("--triton-status-codes", raw.triton_status_codes,
                "answer UNAVAILABLE where the queue is full, as Triton does")

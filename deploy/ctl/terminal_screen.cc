@@ -52,7 +52,7 @@ std::string ScreenText(absl::string_view text, size_t columns, size_t rows) {
   std::vector<absl::string_view> lines =
       absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
   lines.resize(std::min(lines.size(), rows));
-  return absl::StrJoin(lines, absl::StrCat(kRestOfLine, "\r\n"),
+  return absl::StrJoin(lines, absl::StrCat(kRestOfLine, "\n"),
                        [&](std::string* out, absl::string_view line) {
                          absl::StrAppend(out, Cut(line, columns));
                        });
@@ -112,7 +112,11 @@ bool TerminalScreen::WaitForEnd(Duration at_most) {
         {.fd = has_keys_ ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0}};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
     poll(ends, std::size(ends), static_cast<int>(left.count()));
-    if (ends[0].revents != 0 || (ends[1].revents != 0 && TakeKeys())) {
+    if (ends[0].revents != 0) {
+      signalfd_siginfo taken;  // or it would end the process later
+      return read(signal_fd_, &taken, sizeof(taken)) != 0;
+    }
+    if (ends[1].revents != 0 && TakeKeys()) {
       return true;
     }
   }
