@@ -37,6 +37,8 @@
 #     picture, in Chromium; eleven minutes
 # E6  half an hour at 70 % load: memory and schedule
 # G4  how late a queued request is answered that expires or is cancelled
+# fleet  as many servers as ferryctl capacity says, and one fewer, behind HAProxy;
+#     eleven minutes
 # hang  a batch and threads that hang: when a server is not ready, and when it is
 #     gone; six minutes
 # hostile  an honest client beside hostile ones of eight kinds, all at once for five
@@ -87,7 +89,7 @@ case " $* " in
   *" --bin "*) ;;
   " B4-"*) bash scripts/build.sh fuzz ;;
   *)
-    bash scripts/build.sh release ferry-server ferry-bench ferry-forward \
+    bash scripts/build.sh release ferry-server ferry-bench ferryctl ferry-forward \
       grpc-echo answer-benchmark queue-benchmark paused-producer copy-count
     if [ "$1" = B1 ] || [ "$1" = B3 ] || [ "$1" = channels-last ]; then
       bash scripts/build.sh release write_scripts

@@ -41,6 +41,7 @@ import scheduling
 import searching
 import sending
 import serving
+import sizing
 import soaking
 import tracing
 import trusting
@@ -84,6 +85,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "E5": reporting.measure,
     "E6": long_run.measure,
     "G4": answering.measure,
+    "fleet": sizing.measure,
     "hang": hanging.measure,
     "hostile": enduring.measure,
     "load": load_signal.measure,

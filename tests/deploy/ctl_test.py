@@ -39,6 +39,8 @@ MODELS = {"models": [
 
 class CtlTest(unittest.TestCase):
 
+    CHANGE = ""
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -51,6 +53,13 @@ class CtlTest(unittest.TestCase):
     def ask(self, *flags):
         return subprocess.run([CTL, *flags], cwd=self.folder, capture_output=True,
                               text=True, timeout=60, check=False)
+
+    def answer(self, *flags):
+        ended = self.ask(*flags, "--json")
+        self.assertEqual(ended.returncode, 0, ended)
+        answer = json.loads(ended.stdout)
+        SCHEMA.validate(answer)
+        return answer
 
     def assert_refused(self, code, text, *flags):
         ended = self.ask(*flags)
@@ -201,6 +210,73 @@ class CtlTest(unittest.TestCase):
         self.assert_refused(2, "expected 30 samples or more, got 29", *profile)
         record(load=[-1])
         self.assert_refused(1, "r.json: load: expected", *profile)
+
+    def recording(self, **columns):
+        """Writes r.json: a minute of a device that is padded, with a request now and
+        then."""
+        columns = {"load": [0.2] * 60, "busy": [0.9] * 60, "batch_fill": [0.8] * 60,
+                   "padding": [0.4] * 60, "requests_per_second": [30, 50] * 30,
+                   **columns}
+        (self.folder / "r.json").write_text(json.dumps(
+            {"format": "ferry-recording/1", "period_seconds": 60, **columns}))
+
+    def test_diagnose_finds_what_a_recording_shows(self):
+        self.recording()
+        diagnose = ("diagnose", "--file", "r.json")
+        answer = self.answer(*diagnose)
+        self.assertEqual(answer["answer"], "Found: padding.")
+        self.assertEqual(answer["rows"], [
+            {"cause": "padding", "confidence": "high",
+             "evidence": "padding 40.0 % (>= 25 %), busy 90.0 % (>= 50 %)"}])
+        self.assertEqual(self.ask(*diagnose, "--fail-on", "warning").returncode, 3)
+        self.recording(padding=[0.1] * 60)
+        self.assertIn("some of it is not known", self.ask(*diagnose).stdout)
+        (self.folder / "r.json").write_text(json.dumps(
+            {"format": "ferry-recording/1", "period_seconds": 1,
+             "memory": [0.5] * 60}))
+        self.assert_refused(2, "no cause is known", *diagnose)
+        self.assert_refused(1, "expected one of --file, --duration and "
+                            "--from-prometheus, got 0", "diagnose")
+
+    def test_roofline_by_a_file_of_devices(self):
+        roofline = ("diagnose", "--roofline", "--devices",
+                    str(ROOT / "examples/devices.json"), "--flops-per-row", "14e9",
+                    "--weight-bytes", "14e9", "--device")
+        self.assertIn("A batch of 1 on A100-80GB is bound by memory: memory takes "
+                      "6.866 ms, arithmetic 0.045 ms at least.",
+                      self.answer(*roofline, "A100-80GB")["answer"])
+        self.assertIn("bound by arithmetic",
+                      self.answer(*roofline, "A100-80GB", "--rows", "160")["answer"])
+        self.assert_refused(2, "expected one of T4, ", *roofline, "none")
+        self.assert_refused(2, "expected tflops", *roofline, "A10G")
+
+    def test_advise_puts_all_that_is_known_on_one_page(self):
+        self.recording()
+        result = str(ROOT / "bench/results/demo.json")
+        advise = ("advise", "--file", "r.json")
+        answer = self.answer(*advise)
+        self.assertTrue(answer["answer"].startswith("Change first: padding: "),
+                        answer["answer"])
+        steps = {row["step"]: row["answer"] for row in answer["rows"]}
+        self.assertEqual(list(steps), ["measure", "reason", "size", "share",
+                                       "commit"])
+        self.assertIn("'consolidate': load was 20.0 %", steps["measure"])
+        self.assertIn("not known: expected --result", steps["size"])
+        whole = (*advise, "--result", result, "--label", "mlp, batching on",
+                 "--slo-p99-ms", "100", "--devices-now", "10", "--peak-rate", "10000",
+                 *PRICED, "--html", "advice.html", "--record", "note.md")
+        steps = {row["step"]: row["answer"] for row in self.answer(*whole)["rows"]}
+        self.assertIn("takes 4 devices", steps["size"])
+        # 6 devices at 0.80 for 720 hours; 2,500 requests/s each.
+        self.assertEqual(steps["change"], self.CHANGE)
+        page = (self.folder / "advice.html").read_text()
+        self.assertIn("Change first: padding", page)
+        self.assertNotIn("http", page)
+        note = (self.folder / "note.md").read_text()
+        self.assertTrue(note.startswith("# Change first: padding"), note)
+        self.assertIn("| change | 4 devices in place of 10", note)
+        self.assert_refused(2, "missing.json", *advise, "--prices", "missing.json",
+                            "--device", "L4")
 
     def test_findings_end_it_with_3_where_that_is_asked_for(self):
         little = ("cost", "reserved", *PRICED, "--used-share")
