@@ -88,6 +88,9 @@ absl::StatusOr<Answer> AllocateAnswer(const MeasuredUse& use,
   answer.command = "cost allocate";
   answer.inputs = {{"use", absl::StrCat(use.source, ", ", TimeText(use.begin),
                                         " to ", TimeText(use.end))}};
+  if (!use.device.empty()) {
+    answer.inputs.emplace_back("device", use.device);
+  }
   NamePrices(prices, {{"price", *row}}, answer);
   const std::string& currency = prices.file.currency;
   answer.sentence = absl::StrFormat(
@@ -103,6 +106,10 @@ absl::StatusOr<Answer> AllocateAnswer(const MeasuredUse& use,
                                  absl::StrFormat("%.1f", one.use.seconds),
                                  absl::StrFormat("%.1f", one.share * kPercent),
                                  MoneyOf(one.cents)});
+  }
+  if (!use.shorter.empty()) {
+    answer.findings.push_back(
+        {Severity::kNote, "shorter_than_the_window", use.shorter});
   }
   if (use.clients.empty() && !use.models.empty()) {
     answer.findings.push_back(

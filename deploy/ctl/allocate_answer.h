@@ -26,6 +26,7 @@ struct MeasuredUse {
   std::string device;  // UUID; empty: not known
   std::vector<plan::ComputeUse> models;
   std::vector<plan::ComputeUse> clients;
+  std::string shorter = "";  // why it is of less than was asked for; or empty
 };
 
 // With `is_table` the answer's artifact is a table of comma-separated values,

@@ -7,16 +7,21 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "bench/plan/number_check.h"
+#include "deploy/ctl/allocate_answer.h"
 #include "deploy/ctl/commands.h"
 #include "deploy/ctl/cost_answers.h"
 #include "deploy/ctl/price_flags.h"
+#include "deploy/ctl/use_source.h"
 #include "flags/value_checks.h"
 
 namespace ferry::ctl {
 namespace {
+
+constexpr char kFocusArtifact[] = "focus";
 
 // The flags of all questions; each has some of them.
 struct CostFlags {
@@ -29,6 +34,8 @@ struct CostFlags {
   plan::OfflineWork work;
   ServedRate served;
   std::vector<std::string> rates;  // "DEVICE=RATE"
+  UseFlags use;
+  std::string artifact;
 };
 
 absl::StatusOr<std::map<std::string, double>> ParseRates(
@@ -252,6 +259,55 @@ void AddRank(const Questions& questions) {
       ->required();
 }
 
+// One token and one set of root certificates are for both servers: a token is
+// told to no other server than its own.
+absl::StatusOr<MeasuredUse> ReadUseOf(const CostFlags& given) {
+  const std::string& from =
+      given.use.prometheus.empty() ? given.use.address : given.use.prometheus;
+  if (!given.prices.http.token.empty() &&
+      absl::StrContains(given.prices.from, "://") &&
+      given.prices.from != from) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--token-file: expected one server that takes the token, got ", from,
+        " and ", given.prices.from, "; write the prices into a file"));
+  }
+  return ReadUse(given.use, given.prices.http);
+}
+
+void AddAllocate(const Questions& questions) {
+  const auto flags = std::make_shared<CostFlags>();
+  CLI::App& question = AddQuestion(
+      questions, "allocate", "which model and client a device's price is for",
+      flags, [](const CostFlags& given) -> absl::StatusOr<Answer> {
+        const auto kind = plan::ParseKind(given.kind);
+        if (!kind.ok()) {
+          return kind.status();
+        }
+        const auto use = ReadUseOf(given);
+        if (!use.ok()) {
+          return use.status();
+        }
+        const auto prices = ReadPrices(given.prices);
+        if (!prices.ok()) {
+          return prices.status();
+        }
+        return AllocateAnswer(*use, *prices,
+                              {.device = given.choice.device,
+                               .kind = *kind,
+                               .region = given.choice.region,
+                               .term_hours = given.choice.term_hours},
+                              given.artifact == kFocusArtifact);
+      });
+  AddUseFlags(question, flags->use);
+  AddChoice(question, *flags);
+  AddKindFlag(question, flags->kind);
+  AddTermFlag(question, flags->choice.term_hours);
+  question
+      .add_option("--print", flags->artifact,
+                  "print the shares as comma-separated values, alone")
+      ->check(OneOf({kFocusArtifact}));
+}
+
 }  // namespace
 
 void AddCostCommand(CLI::App& app, Invocation& invocation) {
@@ -265,6 +321,7 @@ void AddCostCommand(CLI::App& app, Invocation& invocation) {
   AddOffline(questions);
   AddPerMillion(questions);
   AddRank(questions);
+  AddAllocate(questions);
 }
 
 }  // namespace ferry::ctl

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,22 +14,16 @@ namespace ferry::ctl {
 namespace {
 
 constexpr Duration kPeriod = std::chrono::seconds(1);
-constexpr char kPage[] = "/metrics";
-constexpr int kOk = 200;
 
 absl::StatusOr<MetricsReading> Read(const HttpSource& source) {
-  const auto reply = GetPage(source, kPage, {}, kPeriod);
-  if (!reply.ok()) {
-    return reply.status();
+  const auto page = GetMetrics(source, kPeriod);
+  if (!page.ok()) {
+    return page.status();
   }
-  if (reply->code != kOk) {
-    return absl::UnavailableError(absl::StrCat(
-        source.url(), kPage, ": expected HTTP code 200, got ", reply->code));
-  }
-  auto reading = ReadMetrics(reply->body, Clock::Steady().Now());
+  auto reading = ReadMetrics(*page, Clock::Steady().Now());
   if (!reading.ok()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(source.url(), kPage, ": ", reading.status().message()));
+        absl::StrCat(source.url(), "/metrics: ", reading.status().message()));
   }
   return reading;
 }

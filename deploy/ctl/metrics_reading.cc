@@ -2,6 +2,7 @@
 #include "deploy/ctl/metrics_reading.h"
 
 #include <chrono>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,8 @@ namespace {
 
 using plan::Signal;
 
+constexpr char kPage[] = "/metrics";
+constexpr int kOk = 200;
 constexpr char kStart[] = "process_start_time_seconds";
 constexpr char kArrived[] = "ferry_arrived_rows_total";
 constexpr char kCapacity[] = "ferry_capacity_rows_per_second";
@@ -237,6 +240,28 @@ void Append(const Value& value, plan::Samples& samples) {
 
 }  // namespace
 
+absl::StatusOr<std::string> GetMetrics(const HttpSource& source,
+                                       Duration timeout) {
+  auto reply = GetPage(source, kPage, {}, timeout);
+  if (!reply.ok()) {
+    return reply.status();
+  }
+  if (reply->code != kOk) {
+    return absl::UnavailableError(absl::StrCat(
+        source.url(), kPage, ": expected HTTP code 200, got ", reply->code));
+  }
+  return std::move(reply->body);
+}
+
+absl::Status CheckPage(absl::string_view page) {
+  if (bench::SamplesOf(page, "ferry_").empty()) {
+    return absl::FailedPreconditionError(
+        "expected the metrics of a ferry-server, got a page without any "
+        "ferry_...; is it the address of --metrics-port?");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<MetricsReading> ReadMetrics(absl::string_view page,
                                            TimePoint at) {
   MetricsReading reading;
@@ -248,10 +273,8 @@ absl::StatusOr<MetricsReading> ReadMetrics(absl::string_view page,
       }
     }
   }
-  if (bench::SamplesOf(page, "ferry_").empty()) {
-    return absl::FailedPreconditionError(
-        "expected the metrics of a ferry-server, got a page without any "
-        "ferry_...; is it the address of --metrics-port?");
+  if (absl::Status status = CheckPage(page); !status.ok()) {
+    return status;
   }
   return reading;
 }

@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "bench/plan/recording.h"
+#include "deploy/ctl/http_source.h"
 
 namespace ferry::ctl {
 
@@ -26,7 +27,15 @@ struct MetricsReading {
   std::map<std::string, LabelledValues> values;
 };
 
+// Returns the page /metrics of a server. `timeout`: as of GetPage().
+// Errors: those of GetPage(); UNAVAILABLE for another code than 200.
+absl::StatusOr<std::string> GetMetrics(const HttpSource& source,
+                                       Duration timeout);
+
 // Errors: FAILED_PRECONDITION where the page is not that of a ferry-server.
+absl::Status CheckPage(absl::string_view page);
+
+// Errors: those of CheckPage().
 absl::StatusOr<MetricsReading> ReadMetrics(absl::string_view page,
                                            TimePoint at);
 

@@ -106,32 +106,6 @@ std::string Listed(const std::vector<SeriesSample>& servers) {
                       servers.size() > kMostListed ? ", ..." : "");
 }
 
-// Returns the selector of the one server that `selector` leaves.
-absl::StatusOr<std::string> FindServer(const HttpSource& source,
-                                       const std::string& selector,
-                                       int64_t window_s) {
-  const auto servers =
-      QueryNow(source, QueryText(kServersQuery, selector, window_s));
-  if (!servers.ok()) {
-    return servers.status();
-  }
-  if (servers->empty()) {
-    return absl::NotFoundError(absl::StrCat(
-        source.url(), ": expected series of a ferry-server",
-        selector.empty() ? "" : " with ", PrintableText(selector, kMaxShown),
-        ", got none in the window; does this Prometheus scrape its /metrics?"));
-  }
-  if (servers->size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--label: expected labels that leave one server, as "
-                     "instance=HOST:PORT, got ",
-                     servers->size(), ": ", Listed(*servers)));
-  }
-  return absl::StrCat(selector, selector.empty() ? "" : ",",
-                      Matcher("job", servers->front().Label("job")), ",",
-                      Matcher("instance", servers->front().Label("instance")));
-}
-
 }  // namespace
 
 absl::StatusOr<TimeRange> RangeOf(const PrometheusWindow& window,
@@ -171,14 +145,42 @@ absl::StatusOr<std::string> SelectorOf(const std::vector<std::string>& labels) {
   return absl::StrJoin(matchers, ",");
 }
 
-absl::StatusOr<NamedRecording> RecordFromPrometheus(
-    const HttpSource& source, const PrometheusWindow& window,
-    const DeviceLink& link) {
+absl::StatusOr<std::string> FindServer(const HttpSource& source,
+                                       const PrometheusWindow& window) {
   const auto wanted = SelectorOf(window.labels);
   if (!wanted.ok()) {
     return wanted.status();
   }
+  const std::string& selector = *wanted;
+  const auto servers =
+      QueryNow(source, QueryText(kServersQuery, selector, window.window_s));
+  if (!servers.ok()) {
+    return servers.status();
+  }
+  if (servers->empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        source.url(), ": expected series of a ferry-server",
+        selector.empty() ? "" : " with ", PrintableText(selector, kMaxShown),
+        ", got none in the window; does this Prometheus scrape its /metrics?"));
+  }
+  if (servers->size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--label: expected labels that leave one server, as "
+                     "instance=HOST:PORT, got ",
+                     servers->size(), ": ", Listed(*servers)));
+  }
+  return absl::StrCat(selector, selector.empty() ? "" : ",",
+                      Matcher("job", servers->front().Label("job")), ",",
+                      Matcher("instance", servers->front().Label("instance")));
+}
+
+absl::StatusOr<NamedRecording> RecordFromPrometheus(
+    const HttpSource& source, const PrometheusWindow& window,
+    const DeviceLink& link) {
   // Flags that are wrong are told before anything is asked.
+  if (const auto wanted = SelectorOf(window.labels); !wanted.ok()) {
+    return wanted.status();
+  }
   if (const auto range = RangeOf(window, 0); !range.ok()) {
     return range.status();
   }
@@ -190,7 +192,7 @@ absl::StatusOr<NamedRecording> RecordFromPrometheus(
   if (!range.ok()) {
     return range.status();
   }
-  const auto selector = FindServer(source, *wanted, window.window_s);
+  const auto selector = FindServer(source, window);
   if (!selector.ok()) {
     return selector.status();
   }

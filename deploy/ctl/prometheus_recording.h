@@ -36,6 +36,11 @@ absl::StatusOr<TimeRange> RangeOf(const PrometheusWindow& window,
 // Returns matchers of PromQL, a="x",b="y", of "a=x" and "b=y".
 absl::StatusOr<std::string> SelectorOf(const std::vector<std::string>& labels);
 
+// Returns the matchers of the one server that the labels leave of those that
+// were there in the window.
+absl::StatusOr<std::string> FindServer(const HttpSource& source,
+                                       const PrometheusWindow& window);
+
 struct NamedRecording {
   plan::Recording recording;
   std::string source;  // for people

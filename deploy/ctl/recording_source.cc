@@ -2,14 +2,13 @@
 #include "deploy/ctl/recording_source.h"
 
 #include <CLI/CLI.hpp>
-#include <map>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/replaced_file.h"
 #include "bench/report/report_json.h"
 #include "deploy/ctl/live_recording.h"
+#include "deploy/ctl/source_flags.h"
 #include "flags/value_checks.h"
 
 namespace ferry::ctl {
@@ -17,7 +16,6 @@ namespace {
 
 constexpr int64_t kHourS = 3600;
 constexpr int64_t kDayS = 24 * kHourS;
-constexpr int64_t kLongestWindowS = 366 * kDayS;
 constexpr double kGiga = 1e9;
 
 DeviceLink LinkOf(const RecordingFlags& flags) {
@@ -74,27 +72,6 @@ absl::StatusOr<NamedRecording> Find(const RecordingFlags& flags) {
   return flags.prometheus.empty() ? RecordLive(flags) : RecordPast(flags);
 }
 
-// Makes a flag take "60s", "15m", "2h" or "7d", as seconds from 1 to `most`.
-CLI::Option* AsTime(CLI::Option* option, int64_t most) {
-  const auto to_seconds = [most](std::string& text) {
-    static const std::map<char, int64_t> kUnits = {
-        {'s', 1}, {'m', 60}, {'h', kHourS}, {'d', kDayS}};
-    const auto unit = kUnits.find(text.empty() ? '\0' : text.back());
-    int64_t count = 0;
-    if (unit == kUnits.end() ||
-        !absl::SimpleAtoi(text.substr(0, text.size() - 1), &count) ||
-        count < 1 || count > most / unit->second) {
-      return absl::StrCat(
-          "expected a whole number of s, m, h or d, as 60s, at most ", most,
-          "s, got '", text, "'");
-    }
-    text = absl::StrCat(count * unit->second);
-    return std::string();
-  };
-  return option->transform(CLI::Validator(to_seconds, ""))
-      ->type_name("N{s,m,h,d}");
-}
-
 }  // namespace
 
 void AddRecordingFlags(CLI::App& command, RecordingFlags& flags) {
@@ -106,32 +83,13 @@ void AddRecordingFlags(CLI::App& command, RecordingFlags& flags) {
       command.add_option("--duration", flags.duration_s,
                          "reads a running server once a second for so long"),
       kDayS);
-  command
-      .add_option("--from", flags.address,
-                  "where its metrics are: host:port, or a URL of http or "
-                  "https")
-      ->capture_default_str()
-      ->needs(duration);
+  AddFromFlag(command, flags.address)->capture_default_str()->needs(duration);
   CLI::Option* const prometheus =
-      command
-          .add_option("--from-prometheus", flags.prometheus,
-                      "a Prometheus that has scraped the server")
-          ->type_name("URL");
-  AsTime(command.add_option("--window", flags.window.window_s,
-                            "how far back to look in that"),
-         kLongestWindowS)
-      ->default_str("7d")
-      ->needs(prometheus);
+      AddPrometheusFlags(command, flags.prometheus, flags.window);
   AsTime(command.add_option("--step", flags.window.step_s,
                             "between samples, no less than between scrapes; "
                             "default: 1m, more for long windows"),
          kHourS)
-      ->needs(prometheus);
-  command
-      .add_option("--label", flags.window.labels,
-                  "of the server, where there are several: instance=HOST:PORT")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false)
       ->needs(prometheus);
   AddHttpFlags(command, flags.http);
   command
