@@ -120,7 +120,9 @@ absl::StatusOr<plan::DatedPrices> PricesOf(const AdviseFlags& flags) {
   if (flags.prices.from.empty()) {
     return NotAsked("--prices and --device, which say what a device costs");
   }
-  return ReadPrices(flags.prices);
+  PriceSource source = flags.prices;
+  source.http = flags.recording.http;
+  return ReadPrices(source);
 }
 
 std::optional<double> NumberOf(const absl::StatusOr<Answer>& answer,
@@ -247,7 +249,7 @@ void AddSizeFlags(CLI::App& command, AdviseFlags& flags) {
                       "JSON file of `ferry-bench run`, of one device")
           ->type_name("FILE");
   command
-      .add_option("--label", flags.result.label,
+      .add_option("--result-label", flags.result.label,
                   "run of the result, where it has several")
       ->needs(result);
   CLI::Option* const slo =

@@ -99,6 +99,7 @@ CLI::Option* AddDevice(CLI::App& question, CostFlags& flags) {
 // Adds what picks the rows of one device.
 void AddChoice(CLI::App& question, CostFlags& flags) {
   AddPricesFlag(question, flags.prices)->required();
+  AddHttpFlags(question, flags.prices.http);
   AddDevice(question, flags)->required();
   AddRegionFlag(question, flags.choice.region);
 }
@@ -212,6 +213,7 @@ void AddOffline(const Questions& questions) {
       .add_option("--rate", work.rate, "items/s of one device, as measured")
       ->required();
   CLI::Option* const prices = AddPricesFlag(question, flags->prices);
+  AddHttpFlags(question, flags->prices.http);
   CLI::Option* const device = AddDevice(question, *flags)->needs(prices);
   prices->needs(device);
   AddRegionFlag(question, flags->choice.region)->needs(prices);
@@ -252,6 +254,7 @@ void AddRank(const Questions& questions) {
         return rates.ok() ? RankAnswer(prices, *rates) : rates.status();
       });
   AddPricesFlag(question, flags->prices)->required();
+  AddHttpFlags(question, flags->prices.http);
   question
       .add_option("--rate", flags->rates,
                   "DEVICE=requests/s of one, as measured; for each device")

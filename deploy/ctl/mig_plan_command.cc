@@ -61,6 +61,7 @@ absl::StatusOr<Answer> Ask(const MigFlags& flags) {
 
 void AddPrices(CLI::App& command, MigFlags& flags) {
   CLI::Option* const prices = AddPricesFlag(command, flags.prices);
+  AddHttpFlags(command, flags.prices.http);
   AddKindFlag(command, flags.kind)->needs(prices);
   AddRegionFlag(command, flags.region)->needs(prices);
   AddTermFlag(command, flags.term_hours)->needs(prices);

@@ -39,7 +39,6 @@ CLI::Option* AddPricesFlag(CLI::App& command, PriceSource& source) {
       .add_option("--currency", source.currency,
                   "that OpenCost is set to; default: USD")
       ->needs(prices);
-  AddHttpFlags(command, source.http);
   return prices;
 }
 

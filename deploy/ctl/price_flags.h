@@ -27,7 +27,8 @@ struct PriceSource {
 // Reads the file and, on today's date, its age; or OpenCost's prices of today.
 absl::StatusOr<plan::DatedPrices> ReadPrices(const PriceSource& source);
 
-// Returns --prices, beside which it adds what a Prometheus needs.
+// Returns --prices, beside which it adds --currency. What a Prometheus needs
+// beyond these AddHttpFlags() adds, once for all that a command reads.
 CLI::Option* AddPricesFlag(CLI::App& command, PriceSource& source);
 // `kind` is one that plan::ParseKind() knows.
 CLI::Option* AddKindFlag(CLI::App& command, std::string& kind);
