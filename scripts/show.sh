@@ -37,6 +37,8 @@
 #     picture, in Chromium; eleven minutes
 # E6  half an hour at 70 % load: memory and schedule
 # G4  how late a queued request is answered that expires or is cancelled
+# diagnose  causes that are provoked on the processor, and what ferryctl finds; six
+#     minutes
 # fleet  as many servers as ferryctl capacity says, and one fewer, behind HAProxy;
 #     eleven minutes
 # hang  a batch and threads that hang: when a server is not ready, and when it is

@@ -55,7 +55,7 @@ constexpr Cause kCauses[] = {
     {.name = kSmallBatches,
      .meaning = "the device spends its time on small batches, and would do "
                 "the same in less time by larger ones",
-     .setting = "dynamic_batching: policy 'adaptive' or 'window' with a longer "
+     .setting = "ferry.policy 'adaptive', or 'window' with a longer "
                 "max_queue_delay_microseconds; fewer instances",
      .symptoms = kSmall,
      .confirmations = {},
@@ -102,8 +102,8 @@ constexpr Cause kCauses[] = {
      .has_steady_requests = false},
     {.name = "padding",
      .meaning = "much of what is computed is padding",
-     .setting = "more preferred batch sizes, or sizes to pad to that are "
-                "nearer to the requests'",
+     .setting = "more sizes in ferry.buckets, or in ferry.pad of an input, "
+                "that are nearer to the requests'",
      .symptoms = kPadded,
      .confirmations = {},
      .has_steady_requests = false}};

@@ -63,9 +63,10 @@ std::string ChangeText(const Change& change, const std::string& currency) {
   absl::StrAppend(
       &text, "; p99 ",
       change.p99_ms.has_value()
-          ? absl::StrFormat("at most %.2f ms, as measured at such a rate",
+          ? absl::StrFormat("%.2f ms, as measured at that rate or the next "
+                            "one above",
                             *change.p99_ms)
-          : "is not known: no result has such a rate");
+          : "is not known: no result has that rate");
   return text + ".";
 }
 

@@ -26,10 +26,10 @@ struct AdviceStep {
 struct Change {
   int64_t devices_now = 0;
   int64_t devices_needed = 0;
-  // Of a device for an hour; nothing: no price was given.
+  // What a device costs for an hour; nothing: no price was given.
   std::optional<double> per_hour = std::nullopt;
   // p99 that was measured at the rate of a device once there are so many, or at
-  // the next higher one; nothing: none was measured.
+  // the next rate above it; nothing: none was measured.
   std::optional<double> p99_ms = std::nullopt;
 };
 

@@ -13,6 +13,7 @@ import by_loadgen
 import clients
 import copying
 import core
+import diagnosing
 import enduring
 import exporting
 import fuzzing
@@ -85,6 +86,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "E5": reporting.measure,
     "E6": long_run.measure,
     "G4": answering.measure,
+    "diagnose": diagnosing.measure,
     "fleet": sizing.measure,
     "hang": hanging.measure,
     "hostile": enduring.measure,

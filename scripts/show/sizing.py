@@ -23,7 +23,8 @@ import ferry_process  # noqa: E402  the config of the simulated model
 SLO_MS = 150
 SERVERS = 3  # as many as the shipped file has
 HEADROOM = 0.8
-# Of what one carries: more than two carry by HEADROOM, and less than three.
+# The peak is so many times what one carries: more than two carry by HEADROOM,
+# and less than three.
 PEAK_OF_ONE = 2.3
 MAX_BATCH, ALPHA_MS, BETA_MS = 8, 20, 2
 SECONDS = 300

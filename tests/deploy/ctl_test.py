@@ -269,7 +269,8 @@ class CtlTest(unittest.TestCase):
         # 6 devices at 0.80 for 720 hours; 2,500 requests/s each.
         self.assertEqual(steps["change"],
                          "4 devices in place of 10, saves 3,456.00 USD a month of 30 "
-                         "days; p99 at most 15.83 ms, as measured at such a rate.")
+                         "days; p99 15.83 ms, as measured at that rate or the next "
+                         "one above.")
         page = (self.folder / "advice.html").read_text()
         self.assertIn("Change first: padding", page)
         self.assertNotIn("http", page)

@@ -54,12 +54,12 @@ TEST(AdviseAnswerTest, AChangeSaysWhatItSavesAndWhatItDoesToP99) {
                       .per_hour = 2,
                       .p99_ms = 12.5}),
             "3 devices in place of 10, saves 10,080.00  a month of 30 days; "
-            "p99 at most 12.50 ms, as measured at such a rate.");
+            "p99 12.50 ms, as measured at that rate or the next one above.");
   EXPECT_EQ(ChangeOf({.devices_now = 2, .devices_needed = 3, .per_hour = 2}),
             "3 devices in place of 2, for 1,440.00  more a month of 30 days; "
-            "p99 is not known: no result has such a rate.");
+            "p99 is not known: no result has that rate.");
   EXPECT_EQ(ChangeOf({.devices_now = 4, .devices_needed = 3}),
-            "3 devices in place of 4; p99 is not known: no result has such a "
+            "3 devices in place of 4; p99 is not known: no result has that "
             "rate.");
 }
 
