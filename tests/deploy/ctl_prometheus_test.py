@@ -5,6 +5,7 @@ be wrong with either.
 What asks Prometheus is skipped where scripts/prometheus.sh has not been run.
 """
 
+import datetime
 import http.server
 import json
 import math
@@ -32,6 +33,7 @@ DAY = 24 * HOUR
 SERVER = 'job="ferry",instance="a:8002"'
 MODEL = f'{SERVER},model="m",version="1"'
 INSTANCES = 2
+CLIENTS = {"one": 0.5, "three": 1}  # of the time of an instance
 
 
 class Day:
@@ -80,6 +82,11 @@ def openmetrics(begin, end):
     for instance in range(INSTANCES):
         yield from counter("ferry_compute_busy_seconds_total",
                            f'{MODEL},model_instance="{instance}"', Day.BUSIES)
+    for client, share in CLIENTS.items():
+        yield from counter("ferry_client_compute_seconds_total",
+                           f'{SERVER},client="{client}",model="m"',
+                           [share * busy for busy in Day.BUSIES])
+    yield from gauge("ferry_device_info", f'{SERVER},uuid="GPU-1"', [1] * 24)
     yield from counter("ferry_requests_total", f'{MODEL},code="OK"', Day.RATES)
     yield from counter("ferry_refused_total", f'{MODEL},reason="memory"', [0] * 24)
     device = f'{SERVER},uuid="GPU-1"'
@@ -241,6 +248,57 @@ class WeekTest(CtlTest):
                              "instance=a:8002")
         self.assertIn("168 samples, one in 3600 s, 168 hours",
                       answer["inputs"]["recording"])
+
+    def allocate(self, window, server):
+        """Returns the rows of a price that are shared, and the answer."""
+        (self.folder / "prices.json").write_text(json.dumps(
+            {"currency": "USD", "as_of": time.strftime("%Y-%m-%d", time.gmtime()),
+             "source": "test", "rows": [{"device": "slice", "region": "r",
+                                         "kind": "on_demand", "per_hour": 0.77}]}))
+        answer = self.answer(
+            "cost", "allocate", "--from-prometheus", self.url, "--window", window,
+            "--label", f"instance={server}", "--prices", "prices.json", "--device",
+            "slice")
+        begin, end = (datetime.datetime.fromisoformat(text) for text in
+                      answer["inputs"]["use"].split(", ")[-1].split(" to "))
+        hours = (end - begin).total_seconds() / HOUR
+        cents = [round(100 * float(row["USD"])) for row in answer["rows"]]
+        self.assertEqual(sum(cents), round(hours * 77))
+        return answer, hours
+
+    def test_price_of_a_week_is_shared_by_compute_seconds(self):
+        answer, hours = self.allocate("7d", "a:8002")
+        self.assertEqual(hours, 7 * 24)
+        rows = {(row["model"], row["client"]): row for row in answer["rows"]}
+        busy_s = 7 * HOUR * sum(Day.BUSIES)
+        whole_s = max(7 * DAY, INSTANCES * busy_s)
+        for client, share in (*CLIENTS.items(), ("(not known)", 0.5)):
+            row = rows.pop(("m", client))
+            self.assertAlmostEqual(float(row["compute s"]) / busy_s, share, 2)
+            self.assertAlmostEqual(float(row["share %"]),
+                                   100 * share * busy_s / whole_s, delta=0.2)
+        idle = rows.pop(("(idle)", ""))
+        self.assertAlmostEqual(float(idle["share %"]),
+                               100 * (1 - INSTANCES * busy_s / whole_s), delta=0.2)
+        self.assertEqual(rows, {})
+        self.assertEqual(answer["inputs"]["device"], "GPU-1")
+        self.assertEqual(answer["findings"], [])
+
+    def test_no_hour_before_a_server_is_charged(self):
+        answer, hours = self.allocate("7d", "b:8002")
+        self.assertGreater(hours, 20)
+        self.assertLess(hours, 24)
+        self.assertEqual([one["name"] for one in answer["findings"]],
+                         ["shorter_than_the_window"])
+        self.assertIn("what was before is not charged",
+                      answer["findings"][0]["text"])
+        self.assertEqual([row["model"] for row in answer["rows"]], ["(idle)"])
+
+    def test_price_of_one_server_is_shared(self):
+        self.assert_refused(
+            1, "--label: expected labels that leave one server", "cost",
+            "allocate", "--from-prometheus", self.url, "--prices", "prices.json",
+            "--device", "slice")
 
     def test_prices_of_opencost(self):
         cost = ("cost", "spot", "--prices", self.url, "--device", "g5.xlarge",
