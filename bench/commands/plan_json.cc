@@ -24,6 +24,7 @@ Json RequestJson(const PlanRequest& request) {
 
 Json PriceJson(const PlanPrice& price) {
   return {{"device", price.row.device},
+          {"provider", price.row.provider},
           {"region", price.row.region},
           {"kind", plan::KindName(price.row.kind)},
           {"per_hour", price.row.per_hour},
@@ -32,7 +33,8 @@ Json PriceJson(const PlanPrice& price) {
           {"term_hours", price.row.term_hours},
           {"currency", price.currency},
           {"as_of", price.as_of},
-          {"source", price.source}};
+          {"source", price.source},
+          {"overheads", price.overheads}};
 }
 
 Json PlanToJson(const Plan& plan) {

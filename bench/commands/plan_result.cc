@@ -187,8 +187,8 @@ absl::Status AddBreakEven(const PlanPrice& price, Plan& plan) {
   const auto devices = static_cast<double>(price.row.devices_per_instance);
   const auto result = plan::CompareReserved(
       {.on_demand_per_hour = plan::DevicePerHour(*price.on_demand),
-       .reserved_per_hour = price.row.per_hour / devices,
-       .upfront = price.row.upfront / devices,
+       .reserved_per_hour = plan::InstancePerHour(price.row) / devices,
+       .upfront = plan::InstanceUpfront(price.row) / devices,
        .term_hours = price.row.term_hours});
   if (!result.ok()) {
     return result.status();

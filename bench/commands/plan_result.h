@@ -38,6 +38,7 @@ struct PlanPrice {
   std::string as_of;
   std::string source;
   std::string age_warning;  // "" where the prices are fresh
+  std::string overheads;    // that are in each price; "" where there are none
   plan::PriceRow row;
   std::optional<plan::PriceRow> on_demand;  // beside a reserved row
 };

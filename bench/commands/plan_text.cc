@@ -92,9 +92,11 @@ std::string Price(const PlanPrice& price) {
                             plan::NumberText(row.term_hours))
           : "";
   return absl::StrFormat(
-      "%s: %s %s an hour%s, devices: %d; as of %s, source: %s",
+      "%s: %s %s an hour%s, devices: %d%s; as of %s, source: %s",
       plan::Describe(row), plan::NumberText(row.per_hour), price.currency,
-      upfront, row.devices_per_instance, price.as_of, price.source);
+      upfront, row.devices_per_instance,
+      price.overheads.empty() ? "" : "; overheads beside: " + price.overheads,
+      price.as_of, price.source);
 }
 
 ReportTable NumberTable(const PlanReport& report) {

@@ -13,8 +13,9 @@ namespace {
 // Returns the on-demand row of the same device and region, where there is one.
 std::optional<plan::PriceRow> OnDemand(const plan::PriceFile& prices,
                                        const plan::PriceRow& row) {
-  const auto found =
-      plan::FindPrice(prices, {.device = row.device, .region = row.region});
+  const auto found = plan::FindPrice(
+      prices,
+      {.device = row.device, .region = row.region, .provider = row.provider});
   return found.ok() ? std::optional(*found) : std::nullopt;
 }
 
@@ -44,6 +45,7 @@ absl::StatusOr<PlanPrice> ReadPrice(const PriceFlags& flags) {
   price.currency = prices->file.currency;
   price.as_of = prices->file.as_of;
   price.source = prices->file.source;
+  price.overheads = plan::DescribeOverheads(prices->file);
   price.age_warning = prices->age_warning;
   price.row = *row;
   if (row->kind == plan::PriceKind::kReserved) {
@@ -63,6 +65,10 @@ void AddPriceFlags(CLI::App& command, PriceFlags& flags) {
   command.add_option("--kind", flags.kind, "on_demand, reserved or spot")
       ->needs(prices)
       ->capture_default_str();
+  command
+      .add_option("--provider", flags.query.provider,
+                  "where the device has prices of several")
+      ->needs(prices);
   command
       .add_option("--region", flags.query.region,
                   "where the device has prices of several")

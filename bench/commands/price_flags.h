@@ -25,8 +25,8 @@ struct PriceFlags {
   plan::PriceQuery query;
 };
 
-// Adds --prices, --device, --kind, --region and --term-hours to `command`; its
-// parsing fills `flags`, which outlives it.
+// Adds --prices, --device, --kind, --provider, --region and --term-hours to
+// `command`; its parsing fills `flags`, which outlives it.
 void AddPriceFlags(CLI::App& command, PriceFlags& flags);
 
 // REQUIRES: a path.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
 #include "bench/commands/price_flags.h"
@@ -37,7 +38,10 @@ absl::StatusOr<PageOptions> MakePageOptions(const ReportOptions& options) {
     return price.status();
   }
   page.price = {.currency = price->currency,
-                .row = plan::Describe(price->row),
+                .row = absl::StrCat(
+                    plan::Describe(price->row),
+                    price->overheads.empty() ? "" : ", with overheads (",
+                    price->overheads, price->overheads.empty() ? "" : ")"),
                 .as_of = price->as_of,
                 .source = price->source,
                 .age_warning = price->age_warning,

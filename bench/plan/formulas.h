@@ -85,8 +85,10 @@ inline constexpr Formula kUtilization = {
     "1 / lambda_max as the service time"};
 inline constexpr Formula kDevicePerHour = {
     "device_per_hour", "currency/h",
-    "(per_hour + upfront / term_hours) / devices_per_instance",
-    "arithmetic on the row of the price file"};
+    "(per_hour + upfront / term_hours) / devices_per_instance * (1 + "
+    "overhead_share) + overhead_per_hour",
+    "arithmetic on the row of the price file, and on its overheads, which are "
+    "0 where it has none"};
 inline constexpr Formula kInstances = {
     "instances", "instances", "ceil(replicas / devices_per_instance)",
     "arithmetic, one device a replica; instances are paid for whole"};
@@ -124,7 +126,8 @@ inline constexpr Formula kRedoneShare = {
     "given: work that is lost by interruptions and done again"};
 inline constexpr Formula kOnDemandPerHour = {"on_demand_per_hour", "currency/h",
                                              "per_hour / devices_per_instance",
-                                             "the row of the price file"};
+                                             "the row of the price file, with "
+                                             "its overheads"};
 inline constexpr Formula kSpotSavedShare = {
     "saved_share", "share", "1 - spot_per_hour / on_demand_per_hour",
     "arithmetic; negative: spot costs more"};

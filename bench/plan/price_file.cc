@@ -18,6 +18,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr double kMaxDevices = 1024;
+constexpr double kPercent = 100;
+constexpr char kShareText[] = "a share above 0, of 1 at most";
+constexpr char kPerHourText[] = "money above 0 for an hour of a device";
 constexpr char kKindNames[] = "'on_demand', 'reserved' or 'spot'";
 
 // What a row's numbers must be together, beyond each alone.
@@ -41,6 +44,9 @@ absl::StatusOr<PriceRow> ParseRow(const Json& json, const std::string& where) {
   ObjectReader reader(json, where);
   PriceRow row;
   row.device = reader.Text("device", "a name");
+  if (reader.Find("provider") != nullptr) {
+    row.provider = reader.Text("provider", "a name");
+  }
   row.region = reader.Text("region", "a name");
   const auto kind = ParseKind(reader.Text("kind", kKindNames));
   if (!kind.ok()) {
@@ -68,7 +74,54 @@ absl::StatusOr<PriceRow> ParseRow(const Json& json, const std::string& where) {
 bool Matches(const PriceRow& row, const PriceQuery& query) {
   return row.device == query.device && row.kind == query.kind &&
          row.region == query.region.value_or(row.region) &&
-         row.term_hours == query.term_hours.value_or(row.term_hours);
+         row.term_hours == query.term_hours.value_or(row.term_hours) &&
+         row.provider == query.provider.value_or(row.provider);
+}
+
+absl::StatusOr<Overhead> ParseOverhead(const Json& json,
+                                       const std::string& where) {
+  ObjectReader reader(json, where);
+  Overhead overhead;
+  overhead.name = reader.Text("name", "a name");
+  const bool is_share = reader.Find("share") != nullptr;
+  if (is_share == (reader.Find("per_hour") != nullptr)) {
+    reader.Refuse("share",
+                  is_share ? "none beside per_hour" : "a share or per_hour");
+  } else if (is_share) {
+    overhead.share = reader.Number("share", kShareText, std::nullopt);
+    if (!(overhead.share > 0 && overhead.share <= 1)) {
+      reader.Refuse("share", kShareText);
+    }
+  } else {
+    overhead.per_hour = reader.Number("per_hour", kPerHourText, std::nullopt);
+    if (!(overhead.per_hour > 0)) {
+      reader.Refuse("per_hour", kPerHourText);
+    }
+  }
+  if (absl::Status status = reader.Finish(); !status.ok()) {
+    return status;
+  }
+  return overhead;
+}
+
+absl::Status ParseOverheads(const Json& list, const std::string& name,
+                            PriceFile& file) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    auto overhead =
+        ParseOverhead(list[i], absl::StrCat(name, ": overheads[", i, "]"));
+    if (!overhead.ok()) {
+      return overhead.status();
+    }
+    file.overheads.push_back(*std::move(overhead));
+  }
+  return absl::OkStatus();
+}
+
+void AddOverheads(const std::vector<Overhead>& overheads, PriceRow& row) {
+  for (const Overhead& overhead : overheads) {
+    row.overhead_per_hour += overhead.per_hour;
+    row.overhead_share += overhead.share;
+  }
 }
 
 absl::StatusOr<PriceFile> ParseFile(const Json& json, const std::string& name) {
@@ -81,7 +134,14 @@ absl::StatusOr<PriceFile> ParseFile(const Json& json, const std::string& name) {
     reader.Refuse("as_of", "the day of the prices, \"YYYY-MM-DD\"");
   }
   const Json& rows = reader.List("rows", "a list of prices, one or more");
-  if (absl::Status status = reader.Finish(); !status.ok()) {
+  const bool has_overheads = reader.Find("overheads") != nullptr;
+  const Json overheads =
+      has_overheads
+          ? reader.List("overheads", "a list of overheads, one or more")
+          : Json::array();
+  absl::Status status = reader.Finish();
+  status.Update(ParseOverheads(overheads, name, file));
+  if (!status.ok()) {
     return status;
   }
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -90,17 +150,21 @@ absl::StatusOr<PriceFile> ParseFile(const Json& json, const std::string& name) {
     if (!row.ok()) {
       return row.status();
     }
-    const PriceQuery same = {row->device, row->kind, row->region,
-                             row->term_hours};
+    const PriceQuery same = {.device = row->device,
+                             .kind = row->kind,
+                             .region = row->region,
+                             .term_hours = row->term_hours,
+                             .provider = row->provider};
     for (const PriceRow& other : file.rows) {
       if (Matches(other, same)) {
         return absl::InvalidArgumentError(
             absl::StrCat(where,
-                         ": expected one row for each device, region, kind "
-                         "and term, got another of ",
+                         ": expected one row for each device, provider, "
+                         "region, kind and term, got another of ",
                          Describe(*row)));
       }
     }
+    AddOverheads(file.overheads, *row);
     file.rows.push_back(*std::move(row));
   }
   return file;
@@ -137,20 +201,44 @@ absl::StatusOr<PriceKind> ParseKind(const std::string& name) {
       absl::StrCat("kind: expected ", kKindNames, ", got '", name, "'"));
 }
 
+double InstancePerHour(const PriceRow& row) {
+  return row.per_hour * (1 + row.overhead_share) +
+         row.overhead_per_hour * static_cast<double>(row.devices_per_instance);
+}
+
+double InstanceUpfront(const PriceRow& row) {
+  return row.upfront * (1 + row.overhead_share);
+}
+
 double DevicePerHour(const PriceRow& row) {
   const double of_upfront =
-      row.term_hours > 0 ? row.upfront / row.term_hours : 0;
-  return (row.per_hour + of_upfront) /
+      row.term_hours > 0 ? InstanceUpfront(row) / row.term_hours : 0;
+  return (InstancePerHour(row) + of_upfront) /
          static_cast<double>(row.devices_per_instance);
 }
 
 std::string Describe(const PriceRow& row) {
   std::string text =
-      absl::StrCat(row.device, ", ", KindName(row.kind), ", ", row.region);
+      absl::StrCat(row.device, ", ", KindName(row.kind), ", ", row.provider,
+                   row.provider.empty() ? "" : ", ", row.region);
   if (row.term_hours > 0) {
     absl::StrAppend(&text, ", ", row.term_hours, " h");
   }
   return text;
+}
+
+std::string DescribeOverheads(const PriceFile& prices) {
+  return absl::StrJoin(
+      prices.overheads, "; ",
+      [&prices](std::string* out, const Overhead& overhead) {
+        absl::StrAppend(out, overhead.name, ", ");
+        if (overhead.share > 0) {
+          absl::StrAppend(out, overhead.share * kPercent, " % of the price");
+        } else {
+          absl::StrAppend(out, overhead.per_hour, " ", prices.currency,
+                          " an hour of a device");
+        }
+      });
 }
 
 absl::StatusOr<PriceFile> ParsePrices(const std::string& text,
@@ -173,12 +261,13 @@ absl::StatusOr<PriceRow> FindPrice(const PriceFile& prices,
   if (found.empty()) {
     return absl::NotFoundError(
         absl::StrCat("no price of '", query.device, "', ", KindName(query.kind),
+                     query.provider.has_value() ? ", " + *query.provider : "",
                      query.region.has_value() ? ", " + *query.region : "",
                      "; there is: ", List(prices.rows)));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("expected a region or term that leaves one price, got ",
-                   found.size(), ": ", List(found)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "expected a provider, region or term that leaves one price, got ",
+      found.size(), ": ", List(found)));
 }
 
 absl::StatusOr<std::string> AgeWarning(const PriceFile& prices,

@@ -24,21 +24,39 @@ const char* KindName(PriceKind kind);
 
 absl::StatusOr<PriceKind> ParseKind(const std::string& name);
 
+// What devices cost beside their price: people, electricity, support.
+struct Overhead {
+  std::string name;
+  // One of the two, the other is 0.
+  double per_hour = 0;  // of one device
+  double share = 0;     // of the device's price, (0, 1]
+};
+
 // The price of an instance, in the currency of its file.
 struct PriceRow {
   std::string device;
+  std::string provider = "";  // empty: not said
   std::string region;
   PriceKind kind = PriceKind::kOnDemand;
   double per_hour = 0;
   int64_t devices_per_instance = 1;
   double upfront = 0;     // for the whole term; reserved only
   double term_hours = 0;  // reserved only
+  // Those of all overheads of the file together.
+  double overhead_per_hour = 0;
+  double overhead_share = 0;
 };
 
-// Returns kDevicePerHour: money an hour for one device, upfront included.
+// The price of an instance with its overheads: an hour, and upfront.
+double InstancePerHour(const PriceRow& row);
+double InstanceUpfront(const PriceRow& row);
+
+// Returns kDevicePerHour: money an hour for one device, upfront and overheads
+// included.
 double DevicePerHour(const PriceRow& row);
 
-// Returns "L4, on_demand, us-east", and the hours of a term.
+// Returns "L4, on_demand, us-east", with the provider before the region where
+// it is known, and the hours of a term.
 std::string Describe(const PriceRow& row);
 
 struct PriceFile {
@@ -46,10 +64,15 @@ struct PriceFile {
   std::string as_of;   // the day of the prices, "2026-01-31"
   std::string source;  // where they were read
   std::vector<PriceRow> rows;
+  std::vector<Overhead> overheads = {};
 };
 
+// Returns the overheads for people, "staff, 0.1 USD an hour; power, 20 %"; ""
+// where there are none.
+std::string DescribeOverheads(const PriceFile& prices);
+
 // `name` is for messages. Refuses unknown keys, and two rows of one device,
-// region, kind and term.
+// provider, region, kind and term.
 absl::StatusOr<PriceFile> ParsePrices(const std::string& text,
                                       const std::string& name);
 
@@ -58,6 +81,7 @@ struct PriceQuery {
   PriceKind kind = PriceKind::kOnDemand;
   std::optional<std::string> region = std::nullopt;
   std::optional<double> term_hours = std::nullopt;
+  std::optional<std::string> provider = std::nullopt;
 };
 
 // Returns the one row that matches; none and several are errors that list

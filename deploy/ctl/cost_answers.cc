@@ -38,7 +38,13 @@ std::string PriceText(const DatedPrices& prices, const PriceRow& row) {
   if (row.upfront > 0) {
     absl::StrAppend(&text, " and ", NumberText(row.upfront), " upfront");
   }
-  return absl::StrCat(text, ", devices: ", row.devices_per_instance);
+  absl::StrAppend(&text, ", devices: ", row.devices_per_instance);
+  if (!prices.file.overheads.empty()) {
+    absl::StrAppend(&text, "; a device with overheads: ",
+                    NumberText(plan::DevicePerHour(row)), " ",
+                    prices.file.currency, " an hour");
+  }
+  return text;
 }
 
 Answer AnswerOf(const std::string& command, const DatedPrices& prices,
@@ -51,8 +57,10 @@ Answer AnswerOf(const std::string& command, const DatedPrices& prices,
 
 absl::StatusOr<PriceRow> Find(const DatedPrices& prices,
                               const PriceChoice& choice, PriceKind kind) {
-  plan::PriceQuery query = {
-      .device = choice.device, .kind = kind, .region = choice.region};
+  plan::PriceQuery query = {.device = choice.device,
+                            .kind = kind,
+                            .region = choice.region,
+                            .provider = choice.provider};
   if (kind == PriceKind::kReserved) {
     query.term_hours = choice.term_hours;
   }
@@ -84,6 +92,7 @@ absl::StatusOr<Compared> Compare(const std::string& command,
     return on_demand.status();
   }
   PriceChoice same = commitment.choice;
+  same.provider = on_demand->provider;
   same.region = on_demand->region;
   const auto reserved = Find(prices, same, PriceKind::kReserved);
   if (!reserved.ok()) {
@@ -95,18 +104,19 @@ absl::StatusOr<Compared> Compare(const std::string& command,
         on_demand->devices_per_instance, " and ",
         reserved->devices_per_instance));
   }
-  const auto result =
-      plan::CompareReserved({.on_demand_per_hour = on_demand->per_hour,
-                             .reserved_per_hour = reserved->per_hour,
-                             .upfront = reserved->upfront,
-                             .term_hours = reserved->term_hours,
-                             .used_share = commitment.used_share,
-                             .instances = commitment.choice.instances});
+  const auto result = plan::CompareReserved(
+      {.on_demand_per_hour = plan::InstancePerHour(*on_demand),
+       .reserved_per_hour = plan::InstancePerHour(*reserved),
+       .upfront = plan::InstanceUpfront(*reserved),
+       .term_hours = reserved->term_hours,
+       .used_share = commitment.used_share,
+       .instances = commitment.choice.instances});
   if (!result.ok()) {
     return result.status();
   }
-  const auto per_month = plan::CostOfRun(
-      on_demand->per_hour, commitment.choice.instances, plan::kHoursPerMonth);
+  const auto per_month =
+      plan::CostOfRun(plan::InstancePerHour(*on_demand),
+                      commitment.choice.instances, plan::kHoursPerMonth);
   if (!per_month.ok()) {
     return per_month.status();
   }
@@ -158,6 +168,12 @@ void NamePrices(const DatedPrices& prices, const NamedPrices& rows,
   answer.inputs.emplace_back("prices",
                              absl::StrCat("as of ", prices.file.as_of,
                                           ", source: ", prices.file.source));
+  if (!prices.file.overheads.empty()) {
+    answer.inputs.emplace_back(
+        "overheads",
+        absl::StrCat(plan::DescribeOverheads(prices.file),
+                     "; in each price: ", plan::kDevicePerHour.expression));
+  }
   if (!prices.age_warning.empty()) {
     answer.findings.push_back(
         {Severity::kWarning, "old_prices", prices.age_warning});
@@ -219,6 +235,7 @@ absl::StatusOr<Answer> SpotAnswer(const DatedPrices& prices,
     return on_demand.status();
   }
   PriceChoice same = choice;
+  same.provider = on_demand->provider;
   same.region = on_demand->region;
   const auto spot = Find(prices, same, PriceKind::kSpot);
   if (!spot.ok()) {
@@ -269,7 +286,8 @@ absl::StatusOr<Answer> ScheduleAnswer(const DatedPrices& prices,
   if (!off.ok()) {
     return off.status();
   }
-  const auto per_hour = plan::CostOfRun(row->per_hour, choice.instances, 1);
+  const auto per_hour =
+      plan::CostOfRun(plan::InstancePerHour(*row), choice.instances, 1);
   if (!per_hour.ok()) {
     return per_hour.status();
   }

@@ -24,6 +24,7 @@ namespace ferry::ctl {
 // Which row of the prices, and how many instances of it.
 struct PriceChoice {
   std::string device;
+  std::optional<std::string> provider = std::nullopt;
   std::optional<std::string> region = std::nullopt;
   std::optional<double> term_hours = std::nullopt;
   int64_t instances = 1;
@@ -32,7 +33,8 @@ struct PriceChoice {
 // Rows of a price file, each with what it is called among an answer's inputs.
 using NamedPrices = std::vector<std::pair<std::string, plan::PriceRow>>;
 
-// Has the answer name its currency and prices, and warn of old ones.
+// Has the answer name its currency, prices and their overheads, and warn of
+// old prices.
 void NamePrices(const plan::DatedPrices& prices, const NamedPrices& rows,
                 Answer& answer);
 

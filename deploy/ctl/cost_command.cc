@@ -101,6 +101,7 @@ void AddChoice(CLI::App& question, CostFlags& flags) {
   AddPricesFlag(question, flags.prices)->required();
   AddHttpFlags(question, flags.prices.http);
   AddDevice(question, flags)->required();
+  AddProviderFlag(question, flags.choice.provider);
   AddRegionFlag(question, flags.choice.region);
 }
 
@@ -216,6 +217,7 @@ void AddOffline(const Questions& questions) {
   AddHttpFlags(question, flags->prices.http);
   CLI::Option* const device = AddDevice(question, *flags)->needs(prices);
   prices->needs(device);
+  AddProviderFlag(question, flags->choice.provider)->needs(prices);
   AddRegionFlag(question, flags->choice.region)->needs(prices);
 }
 
@@ -298,7 +300,8 @@ void AddAllocate(const Questions& questions) {
                               {.device = given.choice.device,
                                .kind = *kind,
                                .region = given.choice.region,
-                               .term_hours = given.choice.term_hours},
+                               .term_hours = given.choice.term_hours,
+                               .provider = given.choice.provider},
                               given.artifact == kFocusArtifact);
       });
   AddUseFlags(question, flags->use);

@@ -23,6 +23,7 @@ struct MigFlags {
   std::string artifact;
   PriceSource prices;
   std::string kind = "on_demand";
+  std::optional<std::string> provider;
   std::optional<std::string> region;
   std::optional<double> term_hours;
 };
@@ -40,7 +41,8 @@ absl::StatusOr<MigPrices> PickPrices(const MigFlags& flags) {
                    .query = {.device = flags.device,
                              .kind = *kind,
                              .region = flags.region,
-                             .term_hours = flags.term_hours}};
+                             .term_hours = flags.term_hours,
+                             .provider = flags.provider}};
 }
 
 absl::StatusOr<Answer> Ask(const MigFlags& flags) {
@@ -63,6 +65,7 @@ void AddPrices(CLI::App& command, MigFlags& flags) {
   CLI::Option* const prices = AddPricesFlag(command, flags.prices);
   AddHttpFlags(command, flags.prices.http);
   AddKindFlag(command, flags.kind)->needs(prices);
+  AddProviderFlag(command, flags.provider)->needs(prices);
   AddRegionFlag(command, flags.region)->needs(prices);
   AddTermFlag(command, flags.term_hours)->needs(prices);
 }

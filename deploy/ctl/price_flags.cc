@@ -50,6 +50,12 @@ CLI::Option* AddKindFlag(CLI::App& command, std::string& kind) {
                      plan::KindName(plan::PriceKind::kSpot)}));
 }
 
+CLI::Option* AddProviderFlag(CLI::App& command,
+                             std::optional<std::string>& provider) {
+  return command.add_option("--provider", provider,
+                            "where the device has prices of several");
+}
+
 CLI::Option* AddRegionFlag(CLI::App& command,
                            std::optional<std::string>& region) {
   return command.add_option("--region", region,

@@ -32,6 +32,8 @@ absl::StatusOr<plan::DatedPrices> ReadPrices(const PriceSource& source);
 CLI::Option* AddPricesFlag(CLI::App& command, PriceSource& source);
 // `kind` is one that plan::ParseKind() knows.
 CLI::Option* AddKindFlag(CLI::App& command, std::string& kind);
+CLI::Option* AddProviderFlag(CLI::App& command,
+                             std::optional<std::string>& provider);
 CLI::Option* AddRegionFlag(CLI::App& command,
                            std::optional<std::string>& region);
 CLI::Option* AddTermFlag(CLI::App& command, std::optional<double>& term_hours);

@@ -10,8 +10,8 @@
 //      the folder; what it gives, written as lines, is read as the same.
 //   4. The elements of an array are the end of its file, those of BF16 as many
 //      as fit into it; no size of its shape is negative.
-//   5. Each price is above 0, and is found by its device, region, kind and
-//   term.
+//   5. Each price is above 0, and is found by its device, provider, region,
+//      kind and term.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -141,7 +141,8 @@ void CheckPrices(const std::string& bytes) {
     const auto found = plan::FindPrice(*prices, {.device = row.device,
                                                  .kind = row.kind,
                                                  .region = row.region,
-                                                 .term_hours = row.term_hours});
+                                                 .term_hours = row.term_hours,
+                                                 .provider = row.provider});
     Check(found.ok() && plan::DevicePerHour(*found) == price,
           "a price is found");
   }

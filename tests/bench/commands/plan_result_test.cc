@@ -143,6 +143,24 @@ TEST(PlanResultTest, ReservedIsComparedWithOnDemand) {
                         "devices: 8;"));
 }
 
+TEST(PlanResultTest, OverheadsAreInTheCostAndNamed) {
+  PlanPrice price = Price();
+  price.overheads = "power, 25 % of the price";
+  price.row.overhead_share = 0.25;
+  EXPECT_NEAR(*Report(Request(), price).plan.Find(plan::kDevicePerHour),
+              0.9 * 1.25, 1e-12);
+  EXPECT_THAT(PlanText(Report(Request(), price)),
+              HasSubstr("7.200 EUR an hour, devices: 8; overheads beside: "
+                        "power, 25 % of the price; as of"));
+  price.on_demand = price.row;
+  price.row.kind = plan::PriceKind::kReserved;
+  price.row.per_hour = 3.6;
+  price.row.term_hours = 1000;
+  price.row.overhead_per_hour = 0.1;
+  EXPECT_NEAR(*Report(Request(), price).plan.Find(plan::kBreakEvenShare),
+              (0.45 * 1.25 + 0.1) / (0.9 * 1.25), 1e-12);
+}
+
 TEST(PlanResultTest, NotesSayWhatIsPaidAndWhatIsRisked) {
   PlanPrice price = Price();
   price.row.kind = plan::PriceKind::kSpot;

@@ -96,9 +96,10 @@ TEST(PriceFileTest, WrongFilesAreNamed) {
 TEST(PriceFileTest, UnknownKeysAreRefused) {
   EXPECT_THAT(
       Refusal(File(Row(R"("kind": "spot", "per_hour": 1, "price": 2)"))),
-      HasSubstr("rows[0]: expected the keys device, devices_per_instance, "
-                "kind, per_hour, region, term_hours, upfront; got 2 for "
-                "'price'"));
+      HasSubstr(
+          "rows[0]: expected the keys device, devices_per_instance, "
+          "kind, per_hour, provider, region, term_hours, upfront; got 2 for "
+          "'price'"));
   std::string file = File(kRow);
   file.insert(1, R"("asof": "x", )");
   EXPECT_THAT(Refusal(file), HasSubstr("got \"x\" for 'asof'"));
@@ -142,8 +143,87 @@ TEST(PriceFileTest, WrongRowsAreRefused) {
         << wrong.members;
   }
   EXPECT_THAT(Refusal(File(std::string(kRow) + "," + kRow)),
-              HasSubstr("rows[1]: expected one row for each device, region, "
-                        "kind and term, got another of L4, spot, east"));
+              HasSubstr("rows[1]: expected one row for each device, provider, "
+                        "region, kind and term, got another of L4, spot, "
+                        "east"));
+}
+
+std::string FileWith(const std::string& overheads, const std::string& rows) {
+  std::string file = File(rows);
+  file.insert(1, R"("overheads": )" + overheads + ", ");
+  return file;
+}
+
+TEST(PriceFileTest, OverheadsAreInEachPrice) {
+  const PriceFile prices = Parse(FileWith(
+      R"([{"name": "power", "share": 0.25}, {"name": "staff", "per_hour": 2},
+          {"name": "support", "share": 0.05}])",
+      Row(R"("kind": "reserved", "per_hour": 8, "upfront": 1000,
+             "devices_per_instance": 8, "term_hours": 500)")));
+  const PriceRow& row = prices.rows[0];
+  EXPECT_DOUBLE_EQ(InstancePerHour(row), 8 * 1.3 + 2 * 8);
+  EXPECT_DOUBLE_EQ(InstanceUpfront(row), 1000 * 1.3);
+  EXPECT_DOUBLE_EQ(DevicePerHour(row), (8 + 1000.0 / 500) / 8 * 1.3 + 2);
+  EXPECT_EQ(row.per_hour, 8);
+  EXPECT_EQ(DescribeOverheads(prices),
+            "power, 25 % of the price; staff, 2 USD an hour of a device; "
+            "support, 5 % of the price");
+  EXPECT_EQ(DescribeOverheads(Parse(File(kRow))), "");
+}
+
+TEST(PriceFileTest, WrongOverheadsAreRefused) {
+  const struct {
+    const char* overheads;
+    const char* message;
+  } cases[] = {
+      {"[]",
+       "p.json: overheads: expected a list of overheads, one or more, "
+       "got []"},
+      {"3", "overheads: expected a list"},
+      {"[3]", "overheads[0]: expected an object, got 3"},
+      {R"([{"share": 0.1}])", "overheads[0]: name: expected a name"},
+      {R"([{"name": "a"}])",
+       "overheads[0]: share: expected a share or per_hour, got nothing"},
+      {R"([{"name": "a", "share": 0.1, "per_hour": 1}])",
+       "overheads[0]: share: expected none beside per_hour, got 0.1"},
+      {R"([{"name": "a", "share": 20}])",
+       "overheads[0]: share: expected a share above 0, of 1 at most, got 20"},
+      {R"([{"name": "a", "share": 0}])", "share: expected a share above 0"},
+      {R"([{"name": "a", "share": "1"}])", "share: expected a share above 0"},
+      {R"([{"name": "a", "per_hour": -1}])",
+       "per_hour: expected money above 0 for an hour of a device, got -1"},
+      {R"([{"name": "a", "per_hour": 0}])", "per_hour: expected money above 0"},
+      {R"([{"name": "a", "per_hour": 1, "x": 1}])",
+       "overheads[0]: expected the keys name, per_hour, share; got 1 for 'x'"},
+  };
+  for (const auto& wrong : cases) {
+    EXPECT_THAT(Refusal(FileWith(wrong.overheads, kRow)),
+                HasSubstr(wrong.message))
+        << wrong.overheads;
+  }
+}
+
+TEST(PriceFileTest, ProvidersTellRowsApart) {
+  const auto row = [](const std::string& provider, int price) {
+    return Row(R"("kind": "on_demand", "provider": ")" + provider +
+               R"(", "per_hour": )" + std::to_string(price));
+  };
+  const PriceFile prices = Parse(File(row("a", 1) + "," + row("b", 2)));
+  EXPECT_EQ(Describe(prices.rows[0]), "L4, on_demand, a, east");
+  const auto found = FindPrice(prices, {.device = "L4", .provider = "b"});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->per_hour, 2);
+  EXPECT_EQ(FindPrice(prices, {.device = "L4"}).status().message(),
+            "expected a provider, region or term that leaves one price, got 2: "
+            "L4, on_demand, a, east; L4, on_demand, b, east");
+  EXPECT_EQ(
+      FindPrice(prices, {.device = "L4", .provider = "c"}).status().message(),
+      "no price of 'L4', on_demand, c; there is: L4, on_demand, a, east; "
+      "L4, on_demand, b, east");
+  EXPECT_THAT(Refusal(File(row("a", 1) + "," + row("a", 2))),
+              HasSubstr("got another of L4, on_demand, a, east"));
+  EXPECT_THAT(Refusal(File(row("", 1))),
+              HasSubstr("rows[0]: provider: expected a name, got \"\""));
 }
 
 TEST(PriceFileTest, FindsTheOneRowThatMatches) {

@@ -63,17 +63,15 @@ TEST(UseSourceTest, APageIsOfItsProcessTillNow) {
 TEST(UseSourceTest, VersionsAndInstancesAreOneModel) {
   const auto use = UseOfPage(kPage, absl::FromUnixSeconds(1060));
   ASSERT_TRUE(use.ok()) << use.status();
-  EXPECT_THAT(use->models,
-              ElementsAre(Use("a", "", 9), Use("gone", "", 0.75)));
-  EXPECT_THAT(use->clients,
-              ElementsAre(Use("a", "x", 6), Use("gone", "x", 0.5),
-                          Use("gone", "y", 0.25)));
+  EXPECT_THAT(use->models, ElementsAre(Use("a", "", 9), Use("gone", "", 0.75)));
+  EXPECT_THAT(use->clients, ElementsAre(Use("a", "x", 6), Use("gone", "x", 0.5),
+                                        Use("gone", "y", 0.25)));
 }
 
 TEST(UseSourceTest, OfSeveralDevicesNoneIsNamed) {
-  const auto use = UseOfPage(
-      std::string(kPage) + "ferry_device_info{uuid=\"MIG-2\"} 1\n",
-      absl::FromUnixSeconds(1060));
+  const auto use =
+      UseOfPage(std::string(kPage) + "ferry_device_info{uuid=\"MIG-2\"} 1\n",
+                absl::FromUnixSeconds(1060));
   ASSERT_TRUE(use.ok()) << use.status();
   EXPECT_EQ(use->device, "");
 }
