@@ -175,9 +175,10 @@ absl::StatusOr<std::optional<Change>> ChangeOf(
   Change change = {.devices_now = flags.devices_now,
                    .devices_needed = static_cast<int64_t>(*devices)};
   if (prices.ok()) {
-    const auto row = plan::FindPrice(
-        prices->file,
-        {.device = flags.price.device, .region = flags.price.region});
+    const auto row =
+        plan::FindPrice(prices->file, {.device = flags.price.device,
+                                       .region = flags.price.region,
+                                       .provider = flags.price.provider});
     if (!row.ok()) {
       return row.status();
     }
@@ -292,6 +293,7 @@ void AddMoneyFlags(CLI::App& command, AdviseFlags& flags) {
       command.add_option("--device", flags.price.device, "of the price file");
   prices->needs(device);
   device->needs(prices);
+  AddProviderFlag(command, flags.price.provider)->needs(prices);
   AddRegionFlag(command, flags.price.region)->needs(prices);
   AddTermFlag(command, flags.price.term_hours)->needs(prices);
 }
