@@ -259,11 +259,11 @@ absl::StatusOr<PriceRow> FindPrice(const PriceFile& prices,
     return found[0];
   }
   if (found.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat("no price of '", query.device, "', ", KindName(query.kind),
-                     query.provider.has_value() ? ", " + *query.provider : "",
-                     query.region.has_value() ? ", " + *query.region : "",
-                     "; there is: ", List(prices.rows)));
+    return absl::NotFoundError(absl::StrCat(
+        "no price of '", query.device, "', ", KindName(query.kind),
+        query.provider.value_or("").empty() ? "" : ", " + *query.provider,
+        query.region.has_value() ? ", " + *query.region : "",
+        "; there is: ", List(prices.rows)));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "expected a provider, region or term that leaves one price, got ",

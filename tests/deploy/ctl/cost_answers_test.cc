@@ -89,9 +89,9 @@ TEST(ReservedTest, ArticlesExampleForOneYearAndForThree) {
 }
 
 TEST(ReservedTest, TermIsAskedForWhereThereAreSeveral) {
-  EXPECT_THAT(
-      Refusal(ReservedAnswer(Given(), Of("V100x4"))),
-      AllOf(HasSubstr("expected a region or term"), HasSubstr("25920 h")));
+  EXPECT_THAT(Refusal(ReservedAnswer(Given(), Of("V100x4"))),
+              AllOf(HasSubstr("expected a provider, region or term"),
+                    HasSubstr("25920 h")));
 }
 
 TEST(ReservedTest, UseDecides) {
