@@ -14,12 +14,23 @@ namespace ferry::bench {
 namespace {
 
 // Which server is measured, and what is written.
-constexpr absl::string_view kLeftOut[] = {
-    "address",         "against", "against-label",
-    "against-metrics", "csv",     "fail-if",
-    "against-nvml",    "html",    "json",
-    "label",           "log",     "markdown",
-    "metrics",         "nvml",    "perf-analyzer-csv"};
+constexpr absl::string_view kLeftOut[] = {"address",
+                                          "against",
+                                          "against-label",
+                                          "against-metrics",
+                                          "against-nvml",
+                                          "aiperf",
+                                          "csv",
+                                          "fail-if",
+                                          "html",
+                                          "inference-perf",
+                                          "json",
+                                          "label",
+                                          "log",
+                                          "markdown",
+                                          "metrics",
+                                          "nvml",
+                                          "perf-analyzer-csv"};
 
 }  // namespace
 

@@ -93,4 +93,18 @@ std::vector<std::string> LoadsWithoutSuccess(const RunResult& run) {
   return loads;
 }
 
+bool IsForOtherTools(const PointResult& point) {
+  return point.loop != "offline" && point.void_reason.empty();
+}
+
+size_t NotForOtherTools(const std::vector<RunResult>& runs) {
+  size_t count = 0;
+  for (const RunResult& run : runs) {
+    for (const PointResult& point : run.points) {
+      count += IsForOtherTools(point) ? 0 : 1;
+    }
+  }
+  return count;
+}
+
 }  // namespace ferry::bench

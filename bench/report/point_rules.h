@@ -6,6 +6,7 @@
 #ifndef FERRY_BENCH_REPORT_POINT_RULES_H_
 #define FERRY_BENCH_REPORT_POINT_RULES_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,6 +49,13 @@ std::optional<double> UnconfirmedRate(const RunResult& run);
 // no request succeeded; none that was cut short, nor of a search, which goes to
 // where they fail.
 std::vector<std::string> LoadsWithoutSuccess(const RunResult& run);
+
+// Whether the formats of other tools have the point: it stands, and is no
+// offline query, for which they have no fields.
+bool IsForOtherTools(const PointResult& point);
+
+// Returns how many points are not (IsForOtherTools()).
+size_t NotForOtherTools(const std::vector<RunResult>& runs);
 
 }  // namespace ferry::bench
 

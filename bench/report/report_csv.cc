@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "bench/report/point_rules.h"
 #include "bench/report/utilization.h"
 
 namespace ferry::bench {
@@ -80,10 +81,6 @@ Cells PerfAnalyzerNames(const char* first) {
           "p90 latency",
           "p95 latency",
           "p99 latency"};
-}
-
-bool IsForPerfAnalyzer(const PointResult& point) {
-  return point.loop != "offline" && point.void_reason.empty();
 }
 
 Cells PerfAnalyzerCells(const RunResult& run, const PointResult& point) {
@@ -176,7 +173,7 @@ std::string ToPerfAnalyzerCsv(const std::vector<RunResult>& runs) {
     std::string lines;
     for (const RunResult& run : runs) {
       for (const PointResult& point : run.points) {
-        if (point.loop == loop && IsForPerfAnalyzer(point)) {
+        if (point.loop == loop && IsForOtherTools(point)) {
           lines += Line(PerfAnalyzerCells(run, point));
         }
       }
@@ -186,16 +183,6 @@ std::string ToPerfAnalyzerCsv(const std::vector<RunResult>& runs) {
     }
   }
   return text;
-}
-
-size_t NotInPerfAnalyzerCsv(const std::vector<RunResult>& runs) {
-  size_t count = 0;
-  for (const RunResult& run : runs) {
-    for (const PointResult& point : run.points) {
-      count += IsForPerfAnalyzer(point) ? 0 : 1;
-    }
-  }
-  return count;
 }
 
 std::string ToMarkdown(const ReportTable& table) {

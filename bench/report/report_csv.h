@@ -4,7 +4,6 @@
 #ifndef FERRY_BENCH_REPORT_REPORT_CSV_H_
 #define FERRY_BENCH_REPORT_REPORT_CSV_H_
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -25,12 +24,8 @@ std::string ToCsv(const std::vector<RunResult>& runs);
 //     "Client Recv", which are not measured apart, are 0, and the server's
 //     columns where it tells nothing.
 //   - The percentiles of open loops count from the planned send.
-// NotInPerfAnalyzerCsv() are left out.
+// What is not IsForOtherTools() is left out.
 std::string ToPerfAnalyzerCsv(const std::vector<RunResult>& runs);
-
-// Returns how many points ToPerfAnalyzerCsv() leaves out: void ones, and
-// offline queries, for which there is no column.
-size_t NotInPerfAnalyzerCsv(const std::vector<RunResult>& runs);
 
 // Returns the table with its notes below, as a list.
 std::string ToMarkdown(const ReportTable& table);

@@ -1,7 +1,9 @@
-// ReportFiles names the files in which a command leaves its results.
+// ReportFiles names the files and folders in which a command leaves its
+// results.
 //
 // Thread safety: plain values; functions of their arguments.
-// Errors: UNAVAILABLE, with the name of the file that cannot be written.
+// Errors: UNAVAILABLE, with the name of what cannot be written; those of
+// other_tools_json.h.
 #ifndef FERRY_BENCH_REPORT_REPORT_FILES_H_
 #define FERRY_BENCH_REPORT_REPORT_FILES_H_
 
@@ -24,6 +26,8 @@ struct ReportFiles {  // empty: not written
   std::string csv;
   std::string markdown;
   std::string perf_analyzer_csv;
+  std::string aiperf;          // folder
+  std::string inference_perf;  // folder
 };
 
 // Adds a flag for each to `command`; its parsing fills `files`, which outlives

@@ -1,5 +1,5 @@
-// Implements AddResultFile(): says what the system says of the file, or of a
-// file in its folder where there is none.
+// Implements AddResultFile() and AddResultFolder(): says what the system says
+// of the file, or of a file in its folder where there is none.
 #include "bench/report/writable_file.h"
 
 #include <unistd.h>
@@ -16,17 +16,9 @@
 namespace ferry::bench {
 namespace {
 
-// Returns what is in the way; "": nothing.
-std::string WhyNot(const std::filesystem::path& path) {
+// Returns what keeps a new file from the folder; "": nothing.
+std::string WhyNoneIn(const std::filesystem::path& folder) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    return "a folder";
-  }
-  if (std::filesystem::exists(path, error)) {
-    return access(path.c_str(), W_OK) == 0 ? "" : "read-only";
-  }
-  const std::filesystem::path folder =
-      path.has_parent_path() ? path.parent_path() : ".";
   if (!std::filesystem::is_directory(folder, error)) {
     return absl::StrCat("no folder ", folder.string());
   }
@@ -39,6 +31,38 @@ std::string WhyNot(const std::filesystem::path& path) {
   close(file);
   unlink(probe.c_str());
   return "";
+}
+
+std::filesystem::path FolderOf(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+// Returns what is in the way; "": nothing.
+std::string WhyNot(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return "a folder";
+  }
+  if (std::filesystem::exists(path, error)) {
+    return access(path.c_str(), W_OK) == 0 ? "" : "read-only";
+  }
+  return WhyNoneIn(FolderOf(path));
+}
+
+std::string WhyNotFolder(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    // "results/" is the folder of its parent, too.
+    return WhyNoneIn(FolderOf(path.has_filename() ? path : path.parent_path()));
+  }
+  if (!std::filesystem::is_directory(path, error)) {
+    return "a file";
+  }
+  const bool is_empty = std::filesystem::is_empty(path, error);
+  if (error) {
+    return error.message();
+  }
+  return is_empty ? WhyNoneIn(path) : "files are in it";
 }
 
 }  // namespace
@@ -60,6 +84,24 @@ void AddResultFile(CLI::App& command, const char* name, std::string& path,
   command.add_option(name, path, help)
       ->type_name("FILE")
       ->check(WritableFile());
+}
+
+CLI::Validator NewFolder() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const std::string why_not = WhyNotFolder(text);
+        return why_not.empty()
+                   ? std::string()
+                   : absl::StrCat(
+                         "expected a folder that is new or empty, got '", text,
+                         "': ", why_not);
+      },
+      "");
+}
+
+void AddResultFolder(CLI::App& command, const char* name, std::string& path,
+                     const char* help) {
+  command.add_option(name, path, help)->type_name("FOLDER")->check(NewFolder());
 }
 
 }  // namespace ferry::bench

@@ -1,7 +1,8 @@
-// AddResultFile() adds a flag that names a file for results, and refuses a
-// wrong one before anything is measured.
+// AddResultFile() and AddResultFolder() add a flag that names a file, or a
+// folder of files, for results, and refuse a wrong one before anything is
+// measured.
 //
-// Thread safety: free function over values.
+// Thread safety: free functions over values.
 #ifndef FERRY_BENCH_REPORT_WRITABLE_FILE_H_
 #define FERRY_BENCH_REPORT_WRITABLE_FILE_H_
 
@@ -18,6 +19,16 @@ CLI::Validator WritableFile();
 // `command`.
 void AddResultFile(CLI::App& command, const char* name, std::string& path,
                    const char* help);
+
+// Returns a check that files can be written into a folder of the flag's name:
+// it is missing, and its parent is there, or empty, since files of an earlier
+// run would be read with the new ones. Makes none.
+CLI::Validator NewFolder();
+
+// Adds the flag `name` with that check; parsing fills `path`, which outlives
+// `command`.
+void AddResultFolder(CLI::App& command, const char* name, std::string& path,
+                     const char* help);
 
 }  // namespace ferry::bench
 

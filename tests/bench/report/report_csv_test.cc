@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_split.h"
+#include "bench/report/point_rules.h"
 
 namespace ferry::bench {
 namespace {
@@ -85,13 +86,13 @@ TEST(ReportCsvTest, PerfAnalyzersColumnsAreThere) {
       "p99 latency\n"
       "100,101.000,0,1099,0,0,0,0,0,1000,2000,2500,3000\n");
   auto runs = Runs();
-  EXPECT_EQ(NotInPerfAnalyzerCsv(runs), 0U);
+  EXPECT_EQ(NotForOtherTools(runs), 0U);
   runs[0].points[0].void_reason = "the client was late";
   EXPECT_THAT(ToPerfAnalyzerCsv(runs), StartsWith("Request Rate,"));
-  EXPECT_EQ(NotInPerfAnalyzerCsv(runs), 1U);
+  EXPECT_EQ(NotForOtherTools(runs), 1U);
   runs[0].points[1].loop = "offline";
   EXPECT_EQ(ToPerfAnalyzerCsv(runs), "");
-  EXPECT_EQ(NotInPerfAnalyzerCsv(runs), 2U);
+  EXPECT_EQ(NotForOtherTools(runs), 2U);
 }
 
 TEST(ReportCsvTest, MarkdownIsOneTableWithNotes) {

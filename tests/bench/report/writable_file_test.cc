@@ -45,5 +45,40 @@ TEST(WritableFileTest, WhatIsInTheWayIsNamed) {
             "expected a file that can be written, got '/': a folder");
 }
 
+// What the check of folders says of that text; empty where it is fine.
+std::string SaidOfFolder(const std::string& text) {
+  std::string checked = text;
+  return NewFolder()(checked);
+}
+
+TEST(NewFolderTest, MissingAndEmptyFoldersCanBeWritten) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "new_folder_test";
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(SaidOfFolder(folder), "");
+  EXPECT_EQ(SaidOfFolder(folder / ""), "") << "with a slash at its end";
+  EXPECT_FALSE(std::filesystem::exists(folder)) << "a check makes none";
+  std::filesystem::create_directory(folder);
+  EXPECT_EQ(SaidOfFolder(folder), "");
+  std::filesystem::remove(folder);
+  EXPECT_EQ(SaidOfFolder("new_folder_test_in_this_folder"), "");
+}
+
+TEST(NewFolderTest, WhatIsInTheWayIsNamed) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "full_folder_test";
+  std::filesystem::create_directory(folder);
+  const std::string file = folder / "old";
+  std::ofstream(file) << "kept";
+  const auto expected = [](const std::string& path, const char* why) {
+    return "expected a folder that is new or empty, got '" + path + "': " + why;
+  };
+  EXPECT_EQ(SaidOfFolder(folder), expected(folder, "files are in it"));
+  EXPECT_EQ(SaidOfFolder(file), expected(file, "a file"));
+  EXPECT_EQ(SaidOfFolder("/nonexistent/a"),
+            expected("/nonexistent/a", "no folder /nonexistent"));
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace ferry::bench
