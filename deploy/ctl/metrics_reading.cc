@@ -167,7 +167,7 @@ class Period {
 
   Value Refused() const {
     const auto growth = Growth(kRefused);
-    if (!growth.has_value()) {
+    if (!growth.has_value() || growth->empty()) {
       return std::nullopt;
     }
     const double for_room = Sum(*growth, "reason=queue_").value_or(0) +
