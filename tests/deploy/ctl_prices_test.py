@@ -142,7 +142,7 @@ class PricesTest(unittest.TestCase):
         ended = self.ask(PRICES, *schedule, "--provider", "b")
         self.assertEqual(ended.returncode, 0, ended)
         self.assertIn("L4, on_demand, b, r: 9 USD an hour, devices: 1; a device "
-                      "with overheads: 11.75 USD an hour",
+                      "with overheads: 11.750 USD an hour",
                       " ".join(ended.stdout.split()))
         ended = self.ask(PRICES, *schedule, "--provider", "c")
         self.assertEqual(ended.returncode, 2, ended)
