@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "bench/report/goodput.h"
+#include "bench/report/report_files.h"
 #include "bench/report/report_json.h"
 
 namespace ferry::bench {
@@ -14,6 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 using Json = nlohmann::json;
 
@@ -385,6 +388,15 @@ TEST(OtherToolsJsonTest, ResultWithoutHistogramsIsRefused) {
             absl::InvalidArgumentError(expected));
   EXPECT_EQ(ToInferencePerf({RunOf({old})}).status(),
             absl::InvalidArgumentError(expected));
+}
+
+TEST(OtherToolsJsonTest, FolderThatCannotBeMadeIsTold) {
+  ReportFiles files;
+  files.aiperf = "/proc/a";
+  const absl::Status status = WriteReportFiles(files, {RunOf({Closed()})});
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()),
+              StartsWith("cannot make the folder /proc/a/run_0001: "));
 }
 
 // What `ferry-bench report` reads gives the same files.
