@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -75,18 +76,29 @@ void CheckFrames(absl::Span<const uint8_t> bytes) {
   }
 }
 
-// Returns what stands in lines as a digest, where it is as long as a secret.
+// Returns what stands in lines as a digest, where it is as long as a secret and
+// in no name: names are told, and digits of a digest are in no other text.
 std::vector<absl::string_view> DigestsOf(absl::string_view text) {
   constexpr size_t kSecretBytes = 16;
   std::vector<absl::string_view> digests;
+  std::string names;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     const std::vector<absl::string_view> words =
         absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
-    if (words.size() > 2 && absl::StartsWith(words[2], "sha256:") &&
-        words[2].size() >= kSecretBytes) {
-      digests.push_back(absl::StripPrefix(words[2], "sha256:"));
+    if (!words.empty()) {
+      absl::StrAppend(&names, words[0], "\n");
+    }
+    absl::string_view digits = words.size() > 2 ? words[2] : "";
+    if (absl::ConsumePrefix(&digits, "sha256:") &&
+        digits.size() >= kSecretBytes &&
+        std::all_of(digits.begin(), digits.end(),
+                    [](unsigned char c) { return absl::ascii_isxdigit(c); })) {
+      digests.push_back(digits);
     }
   }
+  std::erase_if(digests, [&names](absl::string_view digits) {
+    return absl::StrContains(names, digits);
+  });
   return digests;
 }
 
