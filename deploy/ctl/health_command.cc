@@ -11,7 +11,6 @@
 #include "absl/strings/strip.h"
 #include "base/printable_text.h"
 #include "deploy/ctl/commands.h"
-#include "deploy/ctl/page_client.h"
 #include "deploy/ctl/server_answers.h"
 #include "deploy/ctl/server_flags.h"
 
@@ -34,24 +33,25 @@ std::string ReasonIn(absl::string_view body) {
 }
 
 absl::StatusOr<Answer> Ask(const HealthFlags& flags) {
-  const auto client = PageClient::Create(flags.server);
-  if (!client.ok()) {
-    return client.status();
+  const auto sources = ReadSources(flags.server);
+  if (!sources.ok()) {
+    return sources.status();
   }
   const std::string wanted = flags.is_live_wanted ? "live" : "ready";
   std::vector<Health> servers;
-  for (const std::string& address : flags.server.addresses) {
-    const auto page = client->Get(address, absl::StrCat("/v2/health/", wanted));
+  for (const HttpSource& source : *sources) {
+    const auto page = GetPage(source, absl::StrCat("/v2/health/", wanted), {},
+                              flags.server.timeout());
     if (!page.ok()) {
       return page.status();
     }
     if (page->code != kGood && page->code != kBad) {
       return absl::FailedPreconditionError(absl::StrCat(
-          address, ": expected /v2/health/", wanted,
+          source.url(), ": expected /v2/health/", wanted,
           " of a ferry-server's metrics port, got HTTP code ", page->code));
     }
     const bool is_good = page->code == kGood;
-    servers.push_back({.address = address,
+    servers.push_back({.address = source.address,
                        .is_good = is_good,
                        .reason = is_good ? "" : ReasonIn(page->body)});
   }

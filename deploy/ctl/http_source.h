@@ -4,7 +4,7 @@
 // Thread safety: plain values and free functions over them.
 // Errors: INVALID_ARGUMENT for an address or file that is not as expected,
 // NOT_FOUND for a file that is not there, UNAVAILABLE where no answer comes,
-// PERMISSION_DENIED where the server wants another token.
+// PERMISSION_DENIED, with what the server says, where it wants another token.
 #ifndef FERRY_DEPLOY_CTL_HTTP_SOURCE_H_
 #define FERRY_DEPLOY_CTL_HTTP_SOURCE_H_
 
@@ -23,27 +23,36 @@ namespace ferry::ctl {
 // The files of a user that a server's clients need, each "" where it needs
 // none.
 struct HttpFiles {
-  std::string token;  // has the bearer token; it is on no command line
-  std::string ca;     // root certificates in place of the system's, in PEM
+  std::string token = {};  // has the bearer token; it is on no command line
+  std::string ca = {};     // root certificates in place of the system's, in PEM
 };
 
 // Adds --token-file and --tls-ca. `files` outlives the parsing.
 void AddHttpFlags(CLI::App& command, HttpFiles& files);
 
-struct HttpSource {
-  std::string server;   // "http://127.0.0.1:9090"
-  std::string path;     // before that of each page: "/prometheus", or ""
-  std::string token;    // "": none
-  std::string ca_path;  // "": the system's
+// Returns the token in the file that --token-file names.
+absl::StatusOr<std::string> ReadToken(const std::string& path);
 
-  std::string url() const { return server + path; }
+struct HttpSource {
+  std::string address;    // as typed
+  std::string scheme;     // "http://"
+  std::string host;       // "127.0.0.1", "[::1]"
+  std::string port;       // ":9090"; "": the scheme's
+  std::string path;       // before that of each page: "/prometheus", or ""
+  std::string token;      // "": none
+  std::string ca_path;    // "": the system's
+  std::string authority;  // whose its certificate is; "": the host's
+
+  std::string url() const { return scheme + host + port + path; }
 };
 
-// `address`: host:port, which is reached by http, or a URL of http or https
-// that may have a path. `flag` is for messages.
+// `address`: host:port, which is reached by https where there is a file of
+// root certificates, else by http; or a URL of one of them. Either may have a
+// path. `flag` is for messages. With an authority the host is an IP address.
 absl::StatusOr<HttpSource> MakeHttpSource(const std::string& flag,
                                           const std::string& address,
-                                          const HttpFiles& files);
+                                          const HttpFiles& files,
+                                          const std::string& authority = "");
 
 struct HttpReply {
   int code = 0;
@@ -59,6 +68,12 @@ absl::StatusOr<HttpReply> GetPage(const HttpSource& source,
                                   const std::string& page,
                                   const HttpParameters& parameters,
                                   Duration timeout);
+
+// Returns a page of the metrics port of a ferry-server. FAILED_PRECONDITION
+// where it has none.
+absl::StatusOr<std::string> GetServerPage(const HttpSource& source,
+                                          const std::string& page,
+                                          Duration timeout);
 
 }  // namespace ferry::ctl
 

@@ -16,7 +16,7 @@ namespace {
 constexpr Duration kPeriod = std::chrono::seconds(1);
 
 absl::StatusOr<MetricsReading> Read(const HttpSource& source) {
-  const auto page = GetMetrics(source, kPeriod);
+  const auto page = GetServerPage(source, "/metrics", kPeriod);
   if (!page.ok()) {
     return page.status();
   }

@@ -1,6 +1,6 @@
 // RecordServer() makes a Recording of a running ferry-server by its metrics.
 //
-// Errors: those of GetPage() and ReadMetrics() of the first page;
+// Errors: those of GetServerPage() and ReadMetrics() of the first page;
 // FAILED_PRECONDITION where no page has anything to record.
 #ifndef FERRY_DEPLOY_CTL_LIVE_RECORDING_H_
 #define FERRY_DEPLOY_CTL_LIVE_RECORDING_H_

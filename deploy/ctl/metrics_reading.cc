@@ -2,7 +2,6 @@
 #include "deploy/ctl/metrics_reading.h"
 
 #include <chrono>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -13,8 +12,6 @@ namespace {
 
 using plan::Signal;
 
-constexpr char kPage[] = "/metrics";
-constexpr int kOk = 200;
 constexpr char kStart[] = "process_start_time_seconds";
 constexpr char kArrived[] = "ferry_arrived_rows_total";
 constexpr char kCapacity[] = "ferry_capacity_rows_per_second";
@@ -239,19 +236,6 @@ void Append(const Value& value, plan::Samples& samples) {
 }
 
 }  // namespace
-
-absl::StatusOr<std::string> GetMetrics(const HttpSource& source,
-                                       Duration timeout) {
-  auto reply = GetPage(source, kPage, {}, timeout);
-  if (!reply.ok()) {
-    return reply.status();
-  }
-  if (reply->code != kOk) {
-    return absl::UnavailableError(absl::StrCat(
-        source.url(), kPage, ": expected HTTP code 200, got ", reply->code));
-  }
-  return std::move(reply->body);
-}
 
 absl::Status CheckPage(absl::string_view page) {
   if (bench::SamplesOf(page, "ferry_").empty()) {

@@ -14,7 +14,6 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "bench/plan/recording.h"
-#include "deploy/ctl/http_source.h"
 
 namespace ferry::ctl {
 
@@ -26,11 +25,6 @@ struct MetricsReading {
   // What recordings are made of, by the names of the metrics.
   std::map<std::string, LabelledValues> values;
 };
-
-// Returns the page /metrics of a server. `timeout`: as of GetPage().
-// Errors: those of GetPage(); UNAVAILABLE for another code than 200.
-absl::StatusOr<std::string> GetMetrics(const HttpSource& source,
-                                       Duration timeout);
 
 // Errors: FAILED_PRECONDITION where the page is not that of a ferry-server.
 absl::Status CheckPage(absl::string_view page);

@@ -2,12 +2,9 @@
 #include "deploy/ctl/server_flags.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
-#include "bench/report/report_json.h"
 #include "flags/value_checks.h"
 
 namespace ferry::ctl {
@@ -16,41 +13,16 @@ namespace {
 constexpr char kTokenAdvice[] = "; --token-file gives a token";
 
 void AddCommonFlags(CLI::App& command, ServerFlags& flags) {
-  command
-      .add_option("--tls-ca", flags.connection.tls_ca,
-                  "encrypted, by these root certificates, in PEM")
-      ->type_name("FILE");
+  AddHttpFlags(command, flags.http);
   command
       .add_option(
           "--authority", flags.connection.authority,
           "name of the server, which its certificate is to be of, where "
           "the address is another's")
       ->type_name("HOST");
-  command
-      .add_option("--token-file", flags.token_file,
-                  "token of a client of this server's --auth-token-file")
-      ->type_name("FILE");
   command.add_option("--timeout-secs", flags.timeout_s, "how long to wait")
       ->check(NumberFrom(0.001, 1e6))
       ->capture_default_str();
-}
-
-// Returns the header of the file's token.
-absl::StatusOr<std::string> ReadToken(const std::string& path) {
-  const auto text = bench::ReadFile(path);
-  if (!text.ok()) {
-    return absl::NotFoundError(
-        absl::StrCat("--token-file: ", text.status().message()));
-  }
-  const absl::string_view token = absl::StripAsciiWhitespace(*text);
-  if (token.empty() ||
-      !std::all_of(token.begin(), token.end(), absl::ascii_isgraph)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--token-file: expected one token of printable ASCII "
-                     "characters, found ",
-                     token.empty() ? "none" : "others", " in '", path, "'"));
-  }
-  return absl::StrCat("authorization:Bearer ", token);
 }
 
 }  // namespace
@@ -61,8 +33,8 @@ void AddPageFlags(CLI::App& command, ServerFlags& flags) {
   flags.addresses = {"127.0.0.1:8002"};
   command
       .add_option("-u,--address", flags.addresses,
-                  "metrics port of a server, host:port; several times: of "
-                  "several")
+                  "metrics port of a server: host:port, or a URL of http or "
+                  "https; several times: of several")
       ->type_name("ADDRESS")
       ->allow_extra_args(false)
       ->default_str(flags.addresses.front());
@@ -90,16 +62,30 @@ void AddCallFlags(CLI::App& command, ServerFlags& flags) {
   certificate->needs(key)->needs(command.get_option("--tls-ca"));
 }
 
+absl::StatusOr<std::vector<HttpSource>> ReadSources(const ServerFlags& flags) {
+  std::vector<HttpSource> sources;
+  for (const std::string& address : flags.addresses) {
+    auto source = MakeHttpSource("--address", address, flags.http,
+                                 flags.connection.authority);
+    if (!source.ok()) {
+      return source.status();
+    }
+    sources.push_back(*std::move(source));
+  }
+  return sources;
+}
+
 absl::StatusOr<bench::ConnectionOptions> ReadConnection(
     const ServerFlags& flags) {
   bench::ConnectionFlags connection = flags.connection;
-  connection.tls = !connection.tls_ca.empty();
-  if (!flags.token_file.empty()) {
-    auto token = ReadToken(flags.token_file);
+  connection.tls_ca = flags.http.ca;
+  connection.tls = !flags.http.ca.empty();
+  if (!flags.http.token.empty()) {
+    const auto token = ReadToken(flags.http.token);
     if (!token.ok()) {
       return token.status();
     }
-    connection.headers.push_back(*std::move(token));
+    connection.headers.push_back(absl::StrCat("authorization:Bearer ", *token));
   }
   return bench::ReadConnection(connection);
 }
@@ -110,8 +96,7 @@ absl::Status OfCall(const absl::Status& status, const ServerFlags& flags) {
     return absl::UnavailableError(absl::StrCat(
         address, ": expected an answer of the server's gRPC port within ",
         flags.timeout_s, " s, got '", status.message(), "'",
-        flags.connection.tls_ca.empty() ? "; one with TLS needs --tls-ca"
-                                        : ""));
+        flags.http.ca.empty() ? "; one with TLS needs --tls-ca" : ""));
   }
   const absl::StatusCode code = absl::IsUnimplemented(status)
                                     ? absl::StatusCode::kFailedPrecondition

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "bench/client/connection.h"
+#include "deploy/ctl/http_source.h"
 
 namespace CLI {
 class App;
@@ -21,9 +22,9 @@ namespace ferry::ctl {
 
 struct ServerFlags {
   std::vector<std::string> addresses = {};
-  bench::ConnectionFlags connection = {};
-  std::string token_file = {};  // empty: no token
-  double timeout_s = 5;         // what --timeout-secs says unless given
+  HttpFiles http = {};
+  bench::ConnectionFlags connection = {};  // what is not in `http`
+  double timeout_s = 5;  // what --timeout-secs says unless given
 
   Duration timeout() const;
 };
@@ -34,6 +35,9 @@ void AddPageFlags(CLI::App& command, ServerFlags& flags);
 
 // The same of a command that calls one server by gRPC.
 void AddCallFlags(CLI::App& command, ServerFlags& flags);
+
+// Returns the servers of the addresses. Errors: MakeHttpSource()'s.
+absl::StatusOr<std::vector<HttpSource>> ReadSources(const ServerFlags& flags);
 
 // Reads the files; the token becomes a header. Errors: INVALID_ARGUMENT for
 // what is in them, NOT_FOUND where there is none.

@@ -16,8 +16,6 @@ namespace {
 using Json = nlohmann::json;
 using Known = std::optional<double>;
 
-constexpr int kOk = 200;
-
 // Each returns a member, or what stands for none where it is not of the kind.
 const Json& Member(const Json& object, const char* key) {
   static const Json none;
@@ -101,31 +99,16 @@ void AddDevice(const Json& device, ServerLook& look) {
       .temperature_celsius = Last(samples, "temperature_celsius")};
 }
 
-absl::StatusOr<std::string> GetPage(const PageClient& client,
-                                    const std::string& address,
-                                    const std::string& path) {
-  auto page = client.Get(address, path);
-  if (!page.ok()) {
-    return page.status();
-  }
-  if (page->code != kOk) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        address, ": expected ", path,
-        " of a ferry-server's metrics port, got HTTP code ", page->code));
-  }
-  return std::move(page->body);
-}
-
-absl::StatusOr<ServerLook> LookAtOne(const PageClient& client,
-                                     const std::string& address) {
-  const auto status = GetPage(client, address, "/status.json");
+absl::StatusOr<ServerLook> LookAtOne(const HttpSource& server,
+                                     Duration timeout) {
+  const auto status = GetServerPage(server, "/status.json", timeout);
   const auto metrics =
-      status.ok() ? GetPage(client, address, "/metrics") : status;
+      status.ok() ? GetServerPage(server, "/metrics", timeout) : status;
   if (absl::IsUnavailable(metrics.status())) {
-    return ServerLook{.address = address,
+    return ServerLook{.address = server.address,
                       .silence = std::string(metrics.status().message())};
   }
-  return metrics.ok() ? ParseLook(address, *status, *metrics)
+  return metrics.ok() ? ParseLook(server.address, *status, *metrics)
                       : metrics.status();
 }
 
@@ -163,10 +146,10 @@ absl::StatusOr<ServerLook> ParseLook(const std::string& address,
 }
 
 absl::StatusOr<std::vector<ServerLook>> LookAt(
-    const PageClient& client, const std::vector<std::string>& addresses) {
+    const std::vector<HttpSource>& servers, Duration timeout) {
   std::vector<ServerLook> looks;
-  for (const std::string& address : addresses) {
-    auto look = LookAtOne(client, address);
+  for (const HttpSource& server : servers) {
+    auto look = LookAtOne(server, timeout);
     if (!look.ok()) {
       return look.status();
     }

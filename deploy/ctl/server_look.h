@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "deploy/ctl/page_client.h"
+#include "base/clock.h"
+#include "deploy/ctl/http_source.h"
 
 namespace ferry::ctl {
 
@@ -62,9 +63,10 @@ absl::StatusOr<ServerLook> ParseLook(const std::string& address,
                                      const std::string& metrics_page);
 
 // Looks at each of those servers, one after the other. A server that does not
-// answer is a look that says so; other errors are PageClient's and ParseLook's.
+// answer is a look that says so; other errors are GetServerPage()'s and
+// ParseLook()'s.
 absl::StatusOr<std::vector<ServerLook>> LookAt(
-    const PageClient& client, const std::vector<std::string>& addresses);
+    const std::vector<HttpSource>& servers, Duration timeout);
 
 }  // namespace ferry::ctl
 

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "deploy/ctl/commands.h"
-#include "deploy/ctl/page_client.h"
 #include "deploy/ctl/server_answers.h"
 #include "deploy/ctl/server_flags.h"
 #include "deploy/ctl/server_look.h"
@@ -20,11 +19,11 @@ namespace {
 constexpr Duration kPeriod = std::chrono::seconds(1);
 
 absl::StatusOr<Answer> AskStatus(const ServerFlags& flags) {
-  const auto client = PageClient::Create(flags);
-  if (!client.ok()) {
-    return client.status();
+  const auto servers = ReadSources(flags);
+  if (!servers.ok()) {
+    return servers.status();
   }
-  const auto looks = LookAt(*client, flags.addresses);
+  const auto looks = LookAt(*servers, flags.timeout());
   if (!looks.ok()) {
     return looks.status();
   }
@@ -42,13 +41,13 @@ absl::StatusOr<Answer> AskTop(const ServerFlags& flags) {
   if (!TerminalScreen::IsThere()) {
     return AskStatus(flags);
   }
-  const auto client = PageClient::Create(flags);
-  if (!client.ok()) {
-    return client.status();
+  const auto servers = ReadSources(flags);
+  if (!servers.ok()) {
+    return servers.status();
   }
   TerminalScreen screen;
   for (;;) {
-    const auto looks = LookAt(*client, flags.addresses);
+    const auto looks = LookAt(*servers, flags.timeout());
     if (!looks.ok()) {
       return looks.status();
     }

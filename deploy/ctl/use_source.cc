@@ -98,7 +98,7 @@ absl::StatusOr<MeasuredUse> UseOfServer(const UseFlags& flags,
   if (!source.ok()) {
     return source.status();
   }
-  const auto page = GetMetrics(*source, kTimeout);
+  const auto page = GetServerPage(*source, "/metrics", kTimeout);
   if (!page.ok()) {
     return page.status();
   }

@@ -4,7 +4,7 @@
 // Thread safety: free functions over values.
 // Errors: INVALID_ARGUMENT where not one of the two is given, or a flag is
 // wrong; FAILED_PRECONDITION for a page that is not as expected; those of
-// GetMetrics(), FindServer() and QueryNow().
+// GetServerPage(), FindServer() and QueryNow().
 #ifndef FERRY_DEPLOY_CTL_USE_SOURCE_H_
 #define FERRY_DEPLOY_CTL_USE_SOURCE_H_
 

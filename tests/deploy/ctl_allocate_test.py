@@ -116,11 +116,11 @@ class AllocateTest(unittest.TestCase):
 
     def test_what_is_wrong_is_told(self):
         for code, text, flags in (
-                (1, "expected a token that it takes, by --token-file",
+                (1, "got none that it knows'; --token-file gives a token",
                  self.allocate),
                 (2, "no price of 'other'",
                  (*self.allocate[:-1], "other", "--token-file", "token")),
-                (2, "/metrics: no answer",
+                (2, "/metrics: expected an answer within 10 s, got none",
                  (*self.allocate[:3], f"127.0.0.1:{free_port()}",
                   *self.allocate[4:])),
                 (1, "expected one of --from and --from-prometheus, got none",

@@ -359,10 +359,10 @@ class WrongPrometheusTest(CtlTest):
 
     def test_away(self):
         address = f"127.0.0.1:{free_port()}"
-        self.assert_refused(2, f"http://{address}/api/v1/query: no answer",
-                            *self.profile(address))
-        self.assert_refused(2, "no answer", "cost", "schedule", "--prices",
-                            f"http://{address}", "--device", "L4",
+        self.assert_refused(2, f"http://{address}/api/v1/query: expected an "
+                            "answer within ", *self.profile(address))
+        self.assert_refused(2, "got none (Connection)", "cost", "schedule",
+                            "--prices", f"http://{address}", "--device", "L4",
                             "--on-hours-per-week", "60")
 
     def test_its_error_is_told_escaped_and_cut(self):
@@ -448,8 +448,8 @@ class LiveTest(CtlTest):
         (self.folder / "token").write_text("sesame\n")
         with Replies(reply) as server:
             profile = ("profile", "--from", server.address, "--duration", "31s")
-            self.assert_refused(1, "expected a token that it takes, by "
-                                "--token-file; got HTTP code 401", *profile)
+            self.assert_refused(1, "/metrics: HTTP code 401, 'no'; --token-file "
+                                "gives a token", *profile)
             self.answer(*profile, "--token-file", "token", "--save", "r.json",
                         "--signal", "memory", "--policy", "s1-memory")
         self.assertEqual(reads, ["/metrics"] * 32)
@@ -494,27 +494,29 @@ class LiveTest(CtlTest):
         pair = make_certificate(self.folder, "localhost")
         other = make_certificate(self.folder, "elsewhere")
         with Replies(lambda *_: (200, self.page(1)), pair) as server:
-            url = "https://localhost:" + server.address.partition(":")[2]
-            live = ("profile", "--duration", "1s", "--from", url)
-            self.assert_refused(2, "load is unknown: expected 30 samples", *live,
-                                "--tls-ca", pair[1])
+            address = "localhost:" + server.address.partition(":")[2]
+            live = ("profile", "--duration", "1s", "--from")
+            for either in (address, "https://" + address):
+                self.assert_refused(2, "load is unknown: expected 30 samples",
+                                    *live, either, "--tls-ca", pair[1])
+            live += ("https://" + address,)
             for trusted in ((), ("--tls-ca", other[1])):
-                self.assert_refused(2, "/metrics: no answer: SSLServerVerification; "
-                                    "its certificate is to be of that name", *live,
+                self.assert_refused(2, "got none (SSLServerVerification); its "
+                                    "certificate is to be of that name", *live,
                                     *trusted)
         self.assert_refused(2, "cannot read", *live, "--tls-ca", "none.pem")
 
     def test_what_is_no_server_of_ferry(self):
         address = f"127.0.0.1:{free_port()}"
         live = ("profile", "--duration", "1s", "--from")
-        self.assert_refused(2, f"http://{address}/metrics: no answer", *live,
-                            address)
+        self.assert_refused(2, f"http://{address}/metrics: expected an answer "
+                            "within 1 s, got none (Connection)", *live, address)
         with Replies(lambda *_: (200, b"nv_gpu_utilization 1\n")) as other:
             self.assert_refused(2, "expected the metrics of a ferry-server",
                                 *live, other.address)
         with Replies(lambda *_: (404, b"")) as other:
-            self.assert_refused(2, "expected HTTP code 200, got 404", *live,
-                                other.address)
+            self.assert_refused(2, "expected /metrics of a ferry-server's metrics "
+                                "port, got HTTP code 404", *live, other.address)
         (self.folder / "token").write_text("")
         self.assert_refused(1, "expected one token", *live, address,
                             "--token-file", "token")

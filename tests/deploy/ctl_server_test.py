@@ -140,8 +140,9 @@ class PagesTest(ServerCase):
         away = f"--address=127.0.0.1:{free_port()}"
         for command in ("status", "health", "top"):
             self.assert_refused(
-                2, "expected an answer of the server's metrics port within 5 s, "
-                "got none (Connection); one with TLS needs --tls-ca", command, away)
+                2, "expected an answer within 5 s, got none (Connection); is it "
+                "there, and is it reached from here? One with TLS needs https:// "
+                "or --tls-ca", command, away)
         server = self.start()
         answer = self.answer(3, "status", pages(server), away)
         self.assertEqual(answer["answer"], "1 of 2 servers are ready.")
@@ -171,9 +172,9 @@ class PagesTest(ServerCase):
                                 "port, got HTTP code 404", command, address)
 
     def test_addresses_that_are_none(self):
-        self.assert_refused(1, "expected host:port of the server's metrics port, "
-                            "got 'unix:/run/ferry.sock'", "status",
-                            "--address=unix:/run/ferry.sock")
+        self.assert_refused(1, "--address: expected host:port, or a URL of http or "
+                            "https without a query, got 'unix:/run/ferry.sock'",
+                            "status", "--address=unix:/run/ferry.sock")
 
 
 class TrustTest(ServerCase):
@@ -204,10 +205,11 @@ class TrustTest(ServerCase):
 
     def test_pages_need_the_authority_and_a_token_that_may_read(self):
         where = pages(self.server)
-        self.assert_refused(2, "one with TLS needs --tls-ca", "status", where)
+        self.assert_refused(2, "One with TLS needs https:// or --tls-ca", "status",
+                            where)
         for shown in ((), (self.token("wrong"),)):
             self.assert_refused(
-                1, "got none that it knows; --token-file gives a token", "status",
+                1, "got none that it knows'; --token-file gives a token", "status",
                 where, self.ca, *shown)
         self.assert_refused(
             1, "expected a client with the scope read, got 'infer-client', which "
@@ -502,15 +504,17 @@ class TopTest(ServerCase):
                 self.assertTrue(terminal.shows(lambda _: terminal.pages()))
                 other.stop()
                 self.assertTrue(terminal.shows(
-                    lambda text: "critical: 127.0.0.1" in text), terminal.text)
+                    lambda text: "critical: http://127.0.0.1" in text), terminal.text)
                 os.write(terminal.master, b"q")
                 self.assertEqual(terminal.end(), 3)
                 self.check_given_back(terminal)
 
     def test_error_gives_the_terminal_back(self):
-        with Terminal("--address=host") as terminal:
-            self.assertEqual(terminal.end(), 1)
-            self.assertIn("expected host:port", terminal.text.partition(END)[2])
+        with Terminal("--address=http://127.0.0.1:"
+                      f"{self.server.metrics_port}/elsewhere") as terminal:
+            self.assertEqual(terminal.end(), 2)
+            self.assertIn("port, got HTTP code 404",
+                          terminal.text.partition(END)[2])
             self.check_given_back(terminal)
 
     def test_without_a_terminal_it_is_one_page_of_text(self):

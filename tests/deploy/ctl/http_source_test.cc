@@ -24,19 +24,27 @@ std::string Refusal(const std::string& address, const HttpFiles& files = {}) {
 }
 
 TEST(HttpSourceTest, AddressesAreHostAndPortOrUrls) {
-  const auto plain = MakeHttpSource("--from", "127.0.0.1:8002", {});
-  ASSERT_TRUE(plain.ok()) << plain.status();
-  EXPECT_EQ(plain->url(), "http://127.0.0.1:8002");
-  const auto url =
-      MakeHttpSource("--from", "https://[::1]:443/prometheus/", {});
-  ASSERT_TRUE(url.ok()) << url.status();
-  EXPECT_EQ(url->server, "https://[::1]:443");
-  EXPECT_EQ(url->path, "/prometheus");
+  for (const auto& [address, url] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"127.0.0.1:8002", "http://127.0.0.1:8002"},
+           {"[::1]:65535", "http://[::1]:65535"},
+           {"host:1/prometheus", "http://host:1/prometheus"},
+           {"http://host", "http://host"},
+           {"https://[::1]", "https://[::1]"},
+           {"https://[::1]:443/prometheus/", "https://[::1]:443/prometheus"}}) {
+    const auto source = MakeHttpSource("--from", address, {});
+    ASSERT_TRUE(source.ok()) << source.status();
+    EXPECT_EQ(source->url(), url);
+    EXPECT_EQ(source->address, address);
+  }
 }
 
 TEST(HttpSourceTest, WrongAddressesAreRefused) {
   for (const char* wrong :
-       {"", "http://", "ftp://a", "a b", "a?b", "a#b", "a\nb", "https:///x"}) {
+       {"", "http://", "ftp://a", "a b:1", "a:1?b", "a:1#b", "a:1/\nb",
+        "https:///x", "host", "host/x", ":8002", "host:", "host:0",
+        "host:65536", "host:http", "http://host:", "a:b:1", "[::1]",
+        "unix:/run/ferry.sock"}) {
     EXPECT_THAT(Refusal(wrong),
                 HasSubstr("--from: expected host:port, or a URL of http"))
         << wrong;
@@ -48,22 +56,34 @@ TEST(HttpSourceTest, WrongAddressesAreRefused) {
 
 TEST(HttpSourceTest, TheTokenIsTheWordOfItsFile) {
   const auto source = MakeHttpSource(
-      "--from", "host:1", {.token = Write("token", "abc-DEF_123\n"), .ca = {}});
+      "--from", "host:1", {.token = Write("token", "abc-DEF_123\n")});
   ASSERT_TRUE(source.ok()) << source.status();
   EXPECT_EQ(source->token, "abc-DEF_123");
-  for (const char* wrong : {"", "\n", "sec ret", "sec\r\nret", "sec\x01ret"}) {
-    const std::string refusal =
-        Refusal("host:1", {.token = Write("wrong", wrong), .ca = {}});
-    EXPECT_THAT(refusal, HasSubstr("expected one token of printable"));
-    EXPECT_THAT(refusal, Not(HasSubstr("sec")));
+  for (const auto& [text, found] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"", "none"},
+           {"\n", "none"},
+           {"sec ret", "others"},
+           {"sec\r\nret", "others"},
+           {"sec\x01ret", "others"},
+           {"\xc3\xbc", "others"}}) {
+    const std::string path = Write("wrong", text);
+    EXPECT_EQ(ReadToken(path).status(),
+              absl::InvalidArgumentError(
+                  "--token-file: expected one token of printable ASCII "
+                  "characters, found " +
+                  found + " in '" + path + "'"));
   }
 }
 
-TEST(HttpSourceTest, FilesThatAreNotThereAreTold) {
-  EXPECT_THAT(Refusal("host:1", {.token = "/no/token", .ca = {}}),
-              HasSubstr("cannot read /no/token"));
-  EXPECT_THAT(Refusal("host:1", {.token = {}, .ca = "/no/ca"}),
-              HasSubstr("cannot read /no/ca"));
+TEST(HttpSourceTest, FilesAreToHaveWhatTheyAreFor) {
+  EXPECT_THAT(Refusal("host:1", {.token = "/no/token"}),
+              HasSubstr("--token-file: cannot read /no/token"));
+  EXPECT_THAT(Refusal("host:1", {.ca = "/no/ca"}),
+              HasSubstr("--tls-ca: cannot read /no/ca"));
+  EXPECT_THAT(Refusal("host:1", {.ca = Write("ca", "none")}),
+              HasSubstr("--tls-ca: expected a file of certificates in PEM, "
+                        "found none"));
 }
 
 }  // namespace

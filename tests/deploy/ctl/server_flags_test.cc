@@ -1,4 +1,4 @@
-// Tests the files that reach a server, and what is said of calls that failed.
+// Tests how flags reach a server, and what is said of calls that failed.
 #include "deploy/ctl/server_flags.h"
 
 #include <gmock/gmock.h>
@@ -7,13 +7,11 @@
 #include <fstream>
 #include <string>
 
-#include "deploy/ctl/page_client.h"
-
 namespace ferry::ctl {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using ::testing::Field;
 using ::testing::Pair;
 
 std::string TokenFile(const std::string& text) {
@@ -24,32 +22,11 @@ std::string TokenFile(const std::string& text) {
 
 TEST(ReadConnectionTest, TokenOfTheFileIsAHeader) {
   const auto connection =
-      ReadConnection({.token_file = TokenFile("5ca1ab1e\n")});
+      ReadConnection({.http = {.token = TokenFile("5ca1ab1e\n")}});
   ASSERT_TRUE(connection.ok()) << connection.status();
   EXPECT_THAT(connection->headers,
               ElementsAre(Pair("authorization", "Bearer 5ca1ab1e")));
   EXPECT_FALSE(connection->tls);
-}
-
-TEST(ReadConnectionTest, FilesWithoutOneTokenAreRefused) {
-  for (const auto& [text, found] :
-       std::vector<std::pair<std::string, std::string>>{
-           {"", "none"},
-           {" \n", "none"},
-           {"two words", "others"},
-           {"\xc3\xbc", "others"},
-           {"one\ntwo\n", "others"}}) {
-    const auto connection = ReadConnection({.token_file = TokenFile(text)});
-    EXPECT_EQ(connection.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(connection.status().message(),
-              "--token-file: expected one token of printable ASCII characters, "
-              "found " +
-                  found + " in '" + TokenFile(text) + "'");
-  }
-  const auto missing = ReadConnection({.token_file = "/nowhere/token"});
-  EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(missing.status().message()),
-              HasSubstr("--token-file: cannot read /nowhere/token"));
 }
 
 TEST(OfCallTest, SaysWhereAndWhatToDo) {
@@ -67,25 +44,21 @@ TEST(OfCallTest, SaysWhereAndWhatToDo) {
             absl::InvalidArgumentError("a:1: 65"));
 }
 
-TEST(PageClientTest, AddressesOfNoMetricsPortAreRefused) {
-  for (const char* address :
-       {"", "host", ":8002", "host:", "host:0", "host:65536", "host:http",
-        "unix:/run/ferry.sock", "unix:8002"}) {
-    const auto client = PageClient::Create({});
-    ASSERT_TRUE(client.ok()) << client.status();
-    EXPECT_EQ(client->Get(address, "/metrics").status(),
-              absl::InvalidArgumentError(
-                  std::string("--address: expected host:port of the server's "
-                              "metrics port, got '") +
-                  address + "'"));
+TEST(ReadSourcesTest, EachAddressIsOfThatNameWithThatToken) {
+  ServerFlags flags = {.addresses = {"127.0.0.1:8002", "https://[::1]:8443/a"},
+                       .http = {.token = TokenFile("5ca1ab1e\n")},
+                       .connection = {.authority = "ferry.example"}};
+  const auto sources = ReadSources(flags);
+  ASSERT_TRUE(sources.ok()) << sources.status();
+  EXPECT_THAT(*sources,
+              ElementsAre(Field(&HttpSource::address, "127.0.0.1:8002"),
+                          Field(&HttpSource::address, "https://[::1]:8443/a")));
+  for (const HttpSource& source : *sources) {
+    EXPECT_EQ(source.token, "5ca1ab1e");
+    EXPECT_EQ(source.authority, "ferry.example");
   }
-}
-
-TEST(PageClientTest, AnotherNameNeedsAnIpAddress) {
-  const auto client =
-      PageClient::Create({.connection = {.authority = "ferry.example"}});
-  ASSERT_TRUE(client.ok()) << client.status();
-  EXPECT_EQ(client->Get("localhost:8002", "/metrics").status(),
+  flags.addresses = {"localhost:8002"};
+  EXPECT_EQ(ReadSources(flags).status(),
             absl::InvalidArgumentError(
                 "--address: expected an IP address beside --authority, got "
                 "'localhost'"));
