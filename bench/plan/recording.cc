@@ -186,8 +186,12 @@ std::optional<double> HoursWithoutRequests(const Recording& recording) {
   if (recording.requests_per_second.empty()) {
     return std::nullopt;
   }
-  const auto per_hour = static_cast<size_t>(
-      std::max(1.0, std::round(kSecondsPerHour / recording.period_s)));
+  const double periods = kSecondsPerHour / recording.period_s;
+  const auto per_hour = static_cast<size_t>(std::round(periods));
+  if (std::abs(periods - std::round(periods)) > kRounding * periods ||
+      per_hour == 0) {
+    return std::nullopt;  // its samples are of no whole hours
+  }
   double hours = 0;
   const Samples& all = recording.requests_per_second;
   for (size_t from = 0; from + per_hour <= all.size(); from += per_hour) {

@@ -70,7 +70,7 @@ absl::StatusOr<Summary> Summarize(const Samples& samples,
                                   const std::string& name);
 
 // Returns the hours in which each sample says that no request came; nothing
-// where requests were not sampled.
+// where requests were not sampled, or an hour is no whole number of periods.
 std::optional<double> HoursWithoutRequests(const Recording& recording);
 
 }  // namespace ferry::plan

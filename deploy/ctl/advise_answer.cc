@@ -2,6 +2,7 @@
 #include "deploy/ctl/advise_answer.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -49,13 +50,20 @@ void AddStep(const AdviceStep& step, Answer& answer) {
   }
 }
 
+std::string DevicesText(const Change& change) {
+  return absl::StrCat(change.devices_needed, " devices in place of ",
+                      change.devices_now);
+}
+
 std::string ChangeText(const Change& change, const std::string& currency) {
-  std::string text = absl::StrCat(change.devices_needed,
-                                  " devices in place of ", change.devices_now);
-  const int64_t fewer = change.devices_now - change.devices_needed;
-  if (change.per_hour.has_value()) {
+  std::string text = DevicesText(change);
+  if (change.price.has_value()) {
+    const plan::PriceRow& price = *change.price;
+    const int64_t fewer = InstancesOf(change.devices_now, price) -
+                          InstancesOf(change.devices_needed, price);
     const double per_month =
-        static_cast<double>(fewer) * *change.per_hour * plan::kHoursPerMonth;
+        static_cast<double>(fewer * price.devices_per_instance) *
+        plan::DevicePerHour(price) * plan::kHoursPerMonth;
     absl::StrAppend(&text, fewer < 0 ? ", for " : ", saves ",
                     plan::MoneyText(fewer < 0 ? -per_month : per_month), " ",
                     currency, fewer < 0 ? " more" : "", " a month of 30 days");
@@ -70,19 +78,65 @@ std::string ChangeText(const Change& change, const std::string& currency) {
   return text + ".";
 }
 
+std::optional<Finding> FirstWarning(const Advice& advice,
+                                    const std::string& step_name) {
+  for (const AdviceStep& step : advice.steps) {
+    if (step.name != step_name || !step.answer.ok()) {
+      continue;
+    }
+    for (const Finding& finding : step.answer->findings) {
+      if (finding.severity != Severity::kNote) {
+        return finding;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+bool IsKnown(const Advice& advice, const std::string& step_name) {
+  return std::any_of(advice.steps.begin(), advice.steps.end(),
+                     [&](const AdviceStep& step) {
+                       return step.name == step_name && step.answer.ok();
+                     });
+}
+
+std::string ChangeFirst(const Advice& advice) {
+  constexpr char kFirst[] = "Change first: ";
+  if (const auto cause = FirstWarning(advice, kReasonStep)) {
+    return absl::StrCat(kFirst, cause->text, ".");
+  }
+  if (advice.change.has_value() &&
+      advice.change->devices_needed != advice.change->devices_now) {
+    return absl::StrCat(kFirst, DevicesText(*advice.change), ".");
+  }
+  if (const auto verdict = FirstWarning(advice, kMeasureStep)) {
+    return absl::StrCat(kFirst, verdict->text, ".");
+  }
+  return IsKnown(advice, kMeasureStep)
+             ? "Nothing has to change, by what was measured."
+             : "Not known: measure first.";
+}
+
 }  // namespace
+
+int64_t InstancesOf(int64_t devices, const plan::PriceRow& price) {
+  const int64_t size = price.devices_per_instance;
+  return (devices + size - 1) / size;
+}
 
 Answer AdviseAnswer(const Advice& advice) {
   Answer answer;
   answer.command = "advise";
-  answer.sentence = advice.change_first;
+  answer.sentence = ChangeFirst(advice);
   answer.table.headings = {"step", "answer"};
   for (const AdviceStep& step : advice.steps) {
     AddStep(step, answer);
   }
   if (advice.change.has_value()) {
+    answer.currency =
+        advice.currency.empty() ? answer.currency : advice.currency;
     answer.table.rows.push_back(
-        {"change", ChangeText(*advice.change, answer.currency)});
+        {"change", ChangeText(*advice.change, advice.currency)});
   }
   return answer;
 }

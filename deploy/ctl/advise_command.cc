@@ -98,6 +98,13 @@ double UsedShare(const plan::Recording& recording) {
              : 1;
 }
 
+absl::StatusOr<plan::PriceRow> OnDemand(const AdviseFlags& flags,
+                                        const plan::DatedPrices& prices) {
+  return plan::FindPrice(prices.file, {.device = flags.price.device,
+                                       .region = flags.price.region,
+                                       .provider = flags.price.provider});
+}
+
 absl::StatusOr<Answer> Commit(const AdviseFlags& flags,
                               const plan::Recording& recording,
                               const absl::StatusOr<plan::DatedPrices>& prices,
@@ -112,13 +119,32 @@ absl::StatusOr<Answer> Commit(const AdviseFlags& flags,
         "no hour of the recording has a request: there is nothing to commit "
         "to");
   }
-  commitment.choice.instances = devices;
-  return ReservedAnswer(*prices, commitment);
+  const auto row = OnDemand(flags, *prices);
+  if (!row.ok()) {
+    return row.status();
+  }
+  commitment.choice.instances = InstancesOf(devices, *row);
+  auto answer = ReservedAnswer(*prices, commitment);
+  if (answer.ok()) {
+    answer->findings.push_back(
+        {Severity::kNote, "the_peak_is_committed_to",
+         "these are all devices of the peak, in the hours in which any request "
+         "came: commit to fewer where the quietest week needs fewer"});
+  }
+  return answer;
 }
 
 absl::StatusOr<plan::DatedPrices> PricesOf(const AdviseFlags& flags) {
   if (flags.prices.from.empty()) {
     return NotAsked("--prices and --device, which say what a device costs");
+  }
+  const RecordingFlags& recording = flags.recording;
+  if (absl::Status status = CheckTokenIsForOne(
+          recording.http,
+          recording.duration_s > 0 ? recording.address : recording.prometheus,
+          flags.prices);
+      !status.ok()) {
+    return status;
   }
   PriceSource source = flags.prices;
   source.http = flags.recording.http;
@@ -138,32 +164,6 @@ std::optional<double> NumberOf(const absl::StatusOr<Answer>& answer,
   return std::nullopt;
 }
 
-std::optional<Finding> FirstWarning(const absl::StatusOr<Answer>& answer) {
-  if (answer.ok()) {
-    for (const Finding& finding : answer->findings) {
-      if (finding.severity != Severity::kNote) {
-        return finding;
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-// Returns what to change first: what keeps a device from doing more comes
-// before how many there are.
-std::string ChangeFirst(const absl::StatusOr<Answer>& reason,
-                        const std::vector<AdviceStep>& steps) {
-  std::optional<Finding> first = FirstWarning(reason);
-  bool is_known = reason.ok();
-  for (const AdviceStep& step : steps) {
-    is_known = is_known || step.answer.ok();
-    first = first.has_value() ? first : FirstWarning(step.answer);
-  }
-  return first.has_value() ? absl::StrCat("Change first: ", first->text, ".")
-         : is_known        ? "Nothing has to change, by what was measured."
-                           : "Not known: measure first.";
-}
-
 absl::StatusOr<std::optional<Change>> ChangeOf(
     const AdviseFlags& flags, const absl::StatusOr<Answer>& size,
     const std::optional<double>& peak_rate,
@@ -175,14 +175,11 @@ absl::StatusOr<std::optional<Change>> ChangeOf(
   Change change = {.devices_now = flags.devices_now,
                    .devices_needed = static_cast<int64_t>(*devices)};
   if (prices.ok()) {
-    const auto row =
-        plan::FindPrice(prices->file, {.device = flags.price.device,
-                                       .region = flags.price.region,
-                                       .provider = flags.price.provider});
+    const auto row = OnDemand(flags, *prices);
     if (!row.ok()) {
       return row.status();
     }
-    change.per_hour = plan::DevicePerHour(*row);
+    change.price = *row;
   }
   const auto p99 = MeasuredP99(flags.result, *peak_rate / *devices);
   if (!p99.ok()) {
@@ -192,18 +189,22 @@ absl::StatusOr<std::optional<Change>> ChangeOf(
   return change;
 }
 
+absl::Status WriteFile(const std::string& flag, const std::string& path,
+                       const std::string& text) {
+  const absl::Status status =
+      path.empty() ? absl::OkStatus() : ReplaceFile(path, text);
+  return status.ok() ? status
+                     : absl::InvalidArgumentError(
+                           absl::StrCat(flag, ": ", status.message()));
+}
+
 absl::Status WriteFiles(const AdviseFlags& flags, const Answer& answer) {
   const std::string date = bench::DateNow();
-  if (!flags.html_path.empty()) {
-    if (absl::Status status =
-            ReplaceFile(flags.html_path, AnswerPage(answer, date));
-        !status.ok()) {
-      return status;
-    }
-  }
-  return flags.note_path.empty()
-             ? absl::OkStatus()
-             : ReplaceFile(flags.note_path, AnswerNote(answer, date));
+  absl::Status status =
+      WriteFile("--html", flags.html_path, AnswerPage(answer, date));
+  status.Update(
+      WriteFile("--record", flags.note_path, AnswerNote(answer, date)));
+  return status;
 }
 
 absl::StatusOr<Answer> Ask(const AdviseFlags& flags) {
@@ -219,7 +220,6 @@ absl::StatusOr<Answer> Ask(const AdviseFlags& flags) {
   const auto peak_rate = PeakRate(flags, recording);
   ProfileQuestion profile = flags.profile;
   profile.source = named->source;
-  const auto reason = DiagnoseAnswer(recording, named->source);
   const auto size = Size(flags, peak_rate);
   const auto change = ChangeOf(flags, size, peak_rate, prices);
   if (!change.ok()) {
@@ -227,16 +227,19 @@ absl::StatusOr<Answer> Ask(const AdviseFlags& flags) {
   }
   const int64_t devices =
       change->has_value() ? (*change)->devices_needed : flags.devices_now;
-  Advice advice = {
-      .steps = {{"measure", ProfileAnswer(recording, profile)},
-                {"reason", reason},
-                {"size", size},
-                {"share", Share(flags)},
-                {"commit", Commit(flags, recording, prices, devices)}},
-      .change_first = "",
-      .change = *change};
-  advice.change_first = ChangeFirst(reason, advice.steps);
+  const Advice advice = {
+      .steps = {{kMeasureStep, ProfileAnswer(recording, profile)},
+                {kReasonStep, DiagnoseAnswer(recording, named->source)},
+                {kSizeStep, size},
+                {kShareStep, Share(flags)},
+                {kCommitStep, Commit(flags, recording, prices, devices)}},
+      .change = *change,
+      .currency = prices.ok() ? prices->file.currency : ""};
   Answer answer = AdviseAnswer(advice);
+  if (change->has_value() && (*change)->price.has_value() &&
+      !advice.steps.back().answer.ok()) {  // which has named no price
+    NamePrices(*prices, {{"price", *(*change)->price}}, answer);
+  }
   if (absl::Status status = WriteFiles(flags, answer); !status.ok()) {
     return status;
   }

@@ -269,12 +269,10 @@ void AddRank(const Questions& questions) {
 absl::StatusOr<MeasuredUse> ReadUseOf(const CostFlags& given) {
   const std::string& from =
       given.use.prometheus.empty() ? given.use.address : given.use.prometheus;
-  if (!given.prices.http.token.empty() &&
-      absl::StrContains(given.prices.from, "://") &&
-      given.prices.from != from) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--token-file: expected one server that takes the token, got ", from,
-        " and ", given.prices.from, "; write the prices into a file"));
+  if (absl::Status status =
+          CheckTokenIsForOne(given.prices.http, from, given.prices);
+      !status.ok()) {
+    return status;
   }
   return ReadUse(given.use, given.prices.http);
 }

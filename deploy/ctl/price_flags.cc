@@ -2,6 +2,7 @@
 #include "deploy/ctl/price_flags.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "bench/report/machine.h"
 #include "bench/report/report_json.h"
 #include "deploy/ctl/opencost_prices.h"
@@ -26,6 +27,17 @@ absl::StatusOr<plan::DatedPrices> ReadPrices(const PriceSource& source) {
   return text.ok() ? plan::ParseDatedPrices(*text, source.from,
                                             bench::DateNow().substr(0, 10))
                    : text.status();
+}
+
+absl::Status CheckTokenIsForOne(const HttpFiles& http, const std::string& from,
+                                const PriceSource& prices) {
+  if (http.token.empty() || from.empty() || prices.from == from ||
+      !absl::StrContains(prices.from, "://")) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--token-file: expected one server that takes the token, got ", from,
+      " and ", prices.from, "; write the prices into a file"));
 }
 
 CLI::Option* AddPricesFlag(CLI::App& command, PriceSource& source) {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bench/plan/price_file.h"
 #include "deploy/ctl/http_source.h"
@@ -26,6 +27,11 @@ struct PriceSource {
 
 // Reads the file and, on today's date, its age; or OpenCost's prices of today.
 absl::StatusOr<plan::DatedPrices> ReadPrices(const PriceSource& source);
+
+// Refuses a token that would go to two servers: to that which is asked `from`,
+// "" for none, and to a Prometheus with the prices.
+absl::Status CheckTokenIsForOne(const HttpFiles& http, const std::string& from,
+                                const PriceSource& prices);
 
 // Returns --prices, beside which it adds --currency. What a Prometheus needs
 // beyond these AddHttpFlags() adds, once for all that a command reads.

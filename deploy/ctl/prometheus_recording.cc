@@ -111,17 +111,20 @@ std::string Listed(const std::vector<SeriesSample>& servers) {
 absl::StatusOr<TimeRange> RangeOf(const PrometheusWindow& window,
                                   int64_t now_s) {
   constexpr auto kMost = static_cast<int64_t>(kMostSteps);
-  // The fewest whole minutes that keep to the limit.
-  const int64_t minutes = (window.window_s + kMost * kLeastChosenStepS - 1) /
-                          (kMost * kLeastChosenStepS);
-  const int64_t chosen_s = minutes * kLeastChosenStepS;
+  // The fewest minutes that keep to the limit, of those that an hour is a whole
+  // number of.
+  int64_t chosen_s = kLeastChosenStepS;
+  while (chosen_s < kHourS &&
+         (window.window_s > kMost * chosen_s || kHourS % chosen_s != 0)) {
+    chosen_s += kLeastChosenStepS;
+  }
   const int64_t step_s = window.step_s.value_or(chosen_s);
   const int64_t steps = window.window_s / step_s;
-  if (steps < 1 || steps > kMost) {
+  if (steps < 1 || steps > kMost || kHourS % step_s != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--step: expected 1 to ", kMost,
-        " steps in the window, as Prometheus answers no more, got ", steps,
-        "; ", chosen_s, "s do"));
+        "--step: expected steps that an hour is a whole number of, 1 to ",
+        kMost, " in the window, as Prometheus answers no more, got ", steps,
+        " of ", step_s, "s; ", chosen_s, "s do"));
   }
   const int64_t unit_s = window.window_s >= kDayS ? kHourS : step_s;
   const int64_t end_s = now_s / unit_s * unit_s;

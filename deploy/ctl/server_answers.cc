@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "base/printable_text.h"
 
 namespace ferry::ctl {
 namespace {
@@ -146,7 +147,7 @@ void AddServer(const ServerLook& look, bool is_alone, Answer& answer) {
 // Returns a row for each option: its name, as the flag's, and its value.
 Rows OptionRows(const v1::RuntimeOptions& options) {
   return {{"max-batch-size", absl::StrCat(options.max_batch_size())},
-          {"policy", options.policy()},
+          {"policy", PrintableText(options.policy())},
           {"max-wait-ms",
            absl::StrCat(static_cast<double>(options.max_wait_microseconds()) /
                         kMicrosPerMilli)},

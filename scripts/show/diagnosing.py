@@ -18,7 +18,7 @@ import ferry_process  # noqa: E402  configs and repositories of the tests
 
 WIDTH = 2048
 MAX_BATCH = 64
-SECONDS = 60  # of a recording; one second may be missing
+SECONDS = 60  # of a recording; one with gaps is made again
 MORE_S = 6  # of the load, before and after
 LEARN_S = 4
 CLIENTS = 4

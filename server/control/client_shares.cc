@@ -134,7 +134,11 @@ absl::Status ClientShares::Take(const Request& request, Hold& hold) {
   }
   Model& model = models_[request.model];
   model.name = request.model_name;
-  Part& own = model.parts[&client];
+  const auto [place, is_new] = model.parts.try_emplace(&client);
+  if (is_new) {  // the count begins before there is anything to miss
+    client.computed.try_emplace(request.model_name, Duration(0));
+  }
+  Part& own = place->second;
   own.last = now;
   own.asked.Add(std::max<int64_t>(request.rows, 1), now);
   if (bounds_.requests > 0 && client.requests >= bounds_.requests) {

@@ -406,7 +406,7 @@ class WrongPrometheusTest(CtlTest):
         nowhere = self.profile("127.0.0.1:1")
         self.assert_refused(1, "--label: expected NAME=VALUE", *nowhere,
                             "--label", "pod")
-        self.assert_refused(1, "got 20160; 60s do", *nowhere, "--step", "30s")
+        self.assert_refused(1, "got 20160 of 30s; 60s do", *nowhere, "--step", "30s")
         self.assert_refused(1, "--window", *nowhere, "--window", "7")
         self.assert_refused(1, "--from-prometheus: expected", "profile",
                             "--from-prometheus", "ftp://a")

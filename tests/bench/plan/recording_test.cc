@@ -142,6 +142,9 @@ TEST(IdleHoursTest, HoursWithoutARequest) {
   EXPECT_EQ(HoursWithoutRequests(recording), 2);
   recording.requests_per_second[179] = std::nullopt;
   EXPECT_EQ(HoursWithoutRequests(recording), 1) << "that is not known";
+  recording.period_s = 25 * 60;
+  EXPECT_EQ(HoursWithoutRequests(recording), std::nullopt)
+      << "an hour is no whole number of these";
 }
 
 }  // namespace

@@ -22,26 +22,33 @@ Answer Sized() {
 }
 
 Advice Of(const std::optional<Change>& change) {
-  return {.steps = {{"size", Sized()},
-                    {"again", Sized()},
-                    {"commit", absl::NotFoundError("expected --prices")}},
-          .change_first = "First: larger batches.",
-          .change = change};
+  return {.steps = {{kMeasureStep, Sized()},
+                    {kSizeStep, Sized()},
+                    {kCommitStep, absl::NotFoundError("expected --prices")}},
+          .change = change,
+          .currency = "USD"};
 }
 
 TEST(AdviseAnswerTest, EachStepIsARowAndWhatItSaysIsKeptOnce) {
   const Answer answer = AdviseAnswer(Of(std::nullopt));
-  EXPECT_EQ(answer.sentence, "First: larger batches.");
+  EXPECT_EQ(answer.sentence, "Change first: one may be lost.");
   EXPECT_THAT(
       answer.table.rows,
-      ElementsAre(ElementsAre("size", "It takes 3 devices."),
-                  ElementsAre("again", "It takes 3 devices."),
+      ElementsAre(ElementsAre("measure", "It takes 3 devices."),
+                  ElementsAre("size", "It takes 3 devices."),
                   ElementsAre("commit", "not known: expected --prices")));
   EXPECT_THAT(answer.inputs, ElementsAre(Pair("rate", "given")));
   EXPECT_EQ(answer.numbers.size(), 1U);
   ASSERT_EQ(answer.findings.size(), 2U);
-  EXPECT_EQ(answer.findings[0].text, "size: one may be lost");
+  EXPECT_EQ(answer.findings[0].text, "measure: one may be lost");
   EXPECT_EQ(answer.gravest(), Severity::kWarning);
+}
+
+plan::PriceRow Price(int64_t devices_per_instance) {
+  return {.device = "d",
+          .region = "r",
+          .per_hour = 2.0 * static_cast<double>(devices_per_instance),
+          .devices_per_instance = devices_per_instance};
 }
 
 std::string ChangeOf(const Change& change) {
@@ -51,16 +58,54 @@ std::string ChangeOf(const Change& change) {
 TEST(AdviseAnswerTest, AChangeSaysWhatItSavesAndWhatItDoesToP99) {
   EXPECT_EQ(ChangeOf({.devices_now = 10,
                       .devices_needed = 3,
-                      .per_hour = 2,
+                      .price = Price(1),
                       .p99_ms = 12.5}),
-            "3 devices in place of 10, saves 10,080.00  a month of 30 days; "
+            "3 devices in place of 10, saves 10,080.00 USD a month of 30 days; "
             "p99 12.50 ms, as measured at that rate or the next one above.");
-  EXPECT_EQ(ChangeOf({.devices_now = 2, .devices_needed = 3, .per_hour = 2}),
-            "3 devices in place of 2, for 1,440.00  more a month of 30 days; "
-            "p99 is not known: no result has that rate.");
+  EXPECT_EQ(
+      ChangeOf({.devices_now = 2, .devices_needed = 3, .price = Price(1)}),
+      "3 devices in place of 2, for 1,440.00 USD more a month of 30 days; "
+      "p99 is not known: no result has that rate.");
   EXPECT_EQ(ChangeOf({.devices_now = 4, .devices_needed = 3}),
             "3 devices in place of 4; p99 is not known: no result has that "
             "rate.");
+}
+
+TEST(AdviseAnswerTest, InstancesArePaidForWhole) {
+  EXPECT_EQ(InstancesOf(8, Price(8)), 1);
+  EXPECT_EQ(InstancesOf(9, Price(8)), 2);
+  EXPECT_THAT(
+      ChangeOf({.devices_now = 3, .devices_needed = 2, .price = Price(8)}),
+      testing::HasSubstr("saves 0.00 USD"));
+  EXPECT_THAT(
+      ChangeOf({.devices_now = 9, .devices_needed = 8, .price = Price(8)}),
+      testing::HasSubstr("saves 11,520.00 USD"));  // 16 * 720
+}
+
+std::string FirstOf(const std::vector<AdviceStep>& steps,
+                    const std::optional<Change>& change) {
+  return AdviseAnswer({.steps = steps, .change = change}).sentence;
+}
+
+TEST(AdviseAnswerTest, WhatKeepsADeviceFromDoingMoreComesFirst) {
+  const Answer fine;
+  Answer cause;
+  cause.findings = {{Severity::kNote, "n", "a note"},
+                    {Severity::kWarning, "padding", "padding"}};
+  const Change more = {.devices_now = 3, .devices_needed = 4};
+  EXPECT_EQ(FirstOf({{kMeasureStep, Sized()}, {kReasonStep, cause}}, more),
+            "Change first: padding.");
+  EXPECT_EQ(FirstOf({{kMeasureStep, fine}, {kReasonStep, fine}}, more),
+            "Change first: 4 devices in place of 3.");
+  EXPECT_EQ(FirstOf({{kMeasureStep, Sized()}, {kReasonStep, fine}},
+                    Change{.devices_now = 3, .devices_needed = 3}),
+            "Change first: one may be lost.");
+  EXPECT_EQ(FirstOf({{kMeasureStep, fine}, {kSizeStep, Sized()}}, std::nullopt),
+            "Nothing has to change, by what was measured.");
+  EXPECT_EQ(FirstOf({{kMeasureStep, absl::FailedPreconditionError("gaps")},
+                     {kReasonStep, fine}},
+                    std::nullopt),
+            "Not known: measure first.");
 }
 
 }  // namespace

@@ -35,9 +35,12 @@ TEST(PrometheusRecordingTest, LongWindowsKeepToTheLimit) {
     const auto range = RangeOf({.window_s = days * kDay, .labels = {}}, kNow);
     ASSERT_TRUE(range.ok()) << range.status();
     EXPECT_LE(range->steps, kMostSteps);
-    EXPECT_EQ(range->step_s % 60, 0);
-    EXPECT_GT(days * kDay / (range->step_s - 60),
-              static_cast<int64_t>(kMostSteps))
+    EXPECT_EQ(kHour % range->step_s, 0);
+    int64_t shorter_s = range->step_s - 60;
+    while (kHour % shorter_s != 0) {
+      shorter_s -= 60;
+    }
+    EXPECT_GT(days * kDay / shorter_s, static_cast<int64_t>(kMostSteps))
         << "a step is no longer than it must be";
   }
 }
@@ -46,8 +49,15 @@ TEST(PrometheusRecordingTest, StepsPastTheLimitAreRefused) {
   const auto range =
       RangeOf({.window_s = 7 * kDay, .step_s = 30, .labels = {}}, kNow);
   EXPECT_THAT(std::string(range.status().message()),
-              HasSubstr("--step: expected 1 to 11000 steps in the window, as "
-                        "Prometheus answers no more, got 20160; 60s do"));
+              HasSubstr("--step: expected steps that an hour is a whole number "
+                        "of, 1 to 11000 in the window, as Prometheus answers "
+                        "no more, got 20160 of 30s; 60s do"));
+  EXPECT_THAT(
+      std::string(
+          RangeOf({.window_s = kDay, .step_s = 25 * 60, .labels = {}}, kNow)
+              .status()
+              .message()),
+      HasSubstr("got 57 of 1500s; 60s do"));
   EXPECT_THAT(
       std::string(RangeOf({.window_s = 30, .step_s = 60, .labels = {}}, kNow)
                       .status()
