@@ -279,6 +279,13 @@ class CtlTest(unittest.TestCase):
         self.assertIn("| change | 4 devices in place of 10", note)
         self.assert_refused(2, "missing.json", *advise, "--prices", "missing.json",
                             "--device", "L4")
+        self.assert_refused(1, "--html: ", *advise, "--html", "no/such/advice.html")
+        (self.folder / "token").write_text("sesame\n")
+        self.assert_refused(
+            1, "--token-file: expected one server that takes the token, got "
+            "127.0.0.1:1 and http://127.0.0.1:2", "advise", "--duration", "60s",
+            "--from", "127.0.0.1:1", "--token-file", "token", "--prices",
+            "http://127.0.0.1:2", "--device", "L4")
 
     def test_findings_end_it_with_3_where_that_is_asked_for(self):
         little = ("cost", "reserved", *PRICED, "--used-share")
