@@ -21,7 +21,7 @@ constexpr char kSmallBatches[] = "small_batches";
 constexpr double kSteadyOfRate = 0.5;
 constexpr double kSteady = 0.02;
 
-constexpr Symptom kRoom[] = {{Signal::kLoad, false, 0.6},
+constexpr Symptom kRoom[] = {{Signal::kLoad, false, 0.8},
                              {Signal::kBatchFill, false, 0.5}};
 constexpr Symptom kNoneRefused[] = {{Signal::kRefused, false, 0.001}};
 constexpr Symptom kSmall[] = {{Signal::kBusy, true, 0.7},

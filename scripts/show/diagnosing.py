@@ -53,7 +53,8 @@ def one_row_s():
 
 def diagnosed(programs, flags, load, seconds):
     """Returns ferryctl's answer about a server under that load."""
-    folder = ferry_process.write_repository({"reads": CONFIG})
+    ferry_process.MODELS["reads"] = CONFIG
+    folder = ferry_process.write_repository(["reads"])
     try:
         with measuring.server(programs, "--model-repository", folder, *flags,
                               model="reads"):

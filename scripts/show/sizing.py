@@ -52,8 +52,9 @@ def accepts(port):
 @contextlib.contextmanager
 def fleet(programs, count):
     """Runs so many servers of a simulated device; gives their number."""
-    model = ferry_process.sim_config(MAX_BATCH, alpha_ms=ALPHA_MS, beta_ms=BETA_MS)
-    folder = ferry_process.write_repository({"sim": model})
+    ferry_process.MODELS["sim"] = ferry_process.sim_config(
+        MAX_BATCH, alpha_ms=ALPHA_MS, beta_ms=BETA_MS)
+    folder = ferry_process.write_repository(["sim"])
     try:
         with contextlib.ExitStack() as stack:
             for number in range(count):
