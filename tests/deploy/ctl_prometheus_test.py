@@ -9,24 +9,19 @@ import datetime
 import http.server
 import json
 import math
-import os
 import pathlib
 import ssl
-import subprocess
 import tempfile
 import threading
 import time
 import unittest
 import urllib.request
 
-import jsonschema
 from base_service import make_certificate
+from ctl_case import CtlCase
 from ferry_process import free_port, wait_until
-from tools import ROOT, Running, Tool
+from tools import Running, Tool
 
-CTL = os.environ["FERRY_CTL"]
-SCHEMA = jsonschema.Draft202012Validator(
-    json.loads((ROOT / "docs/ctl-answer.schema.json").read_text()))
 PROMETHEUS = Tool("prometheus")
 HOUR = 3600
 DAY = 24 * HOUR
@@ -126,34 +121,7 @@ def numbers_of(values, unit):
              ("p95", quantile(0.95)), ("peak", ordered[-1]))}
 
 
-class CtlTest(unittest.TestCase):
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def ask(self, *flags):
-        return subprocess.run([CTL, *flags], cwd=self.folder, capture_output=True,
-                              text=True, timeout=120, check=False)
-
-    def answer(self, *flags):
-        ended = self.ask(*flags, "--json")
-        self.assertEqual(ended.returncode, 0, ended)
-        answer = json.loads(ended.stdout)
-        SCHEMA.validate(answer)
-        return answer
-
-    def assert_refused(self, code, text, *flags):
-        ended = self.ask(*flags)
-        self.assertEqual(ended.returncode, code, ended)
-        self.assertEqual(ended.stdout, "")
-        self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
-        self.assertIn(text, ended.stderr)
-        return ended.stderr
-
-
-class WeekTest(CtlTest):
+class WeekTest(CtlCase):
     """What a real Prometheus has of a week."""
 
     @classmethod
@@ -352,7 +320,7 @@ class Replies:
         self._server.server_close()
 
 
-class WrongPrometheusTest(CtlTest):
+class WrongPrometheusTest(CtlCase):
 
     def profile(self, address):
         return ("profile", "--from-prometheus", f"http://{address}")
@@ -416,7 +384,7 @@ class WrongPrometheusTest(CtlTest):
                             "--currency", "EUR", "--rate", "L4=1")
 
 
-class LiveTest(CtlTest):
+class LiveTest(CtlCase):
     """A page whose counters grow by known amounts from one read to the next: so
     much is known of its samples however long a second takes."""
 

@@ -2,18 +2,12 @@
 of price files that are wrong."""
 
 import json
-import os
 import pathlib
 import subprocess
-import tempfile
 import unittest
 
-import jsonschema
+from ctl_case import CTL, ROOT, SCHEMA, CtlCase
 
-ROOT = pathlib.Path(__file__).parents[2]
-CTL = os.environ["FERRY_CTL"]
-SCHEMA = jsonschema.Draft202012Validator(
-    json.loads((ROOT / "docs/ctl-answer.schema.json").read_text()))
 GOOD = {
     "currency": "USD", "as_of": "2026-01-01", "source": "made up",
     "rows": [
@@ -37,35 +31,14 @@ MODELS = {"models": [
     {"name": "night", "lambda_max": 100, "peak_rates": [60] * 12 + [0] * 12}]}
 
 
-class CtlTest(unittest.TestCase):
+class CtlTest(CtlCase):
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.write(GOOD)
 
     def write(self, prices):
         (self.folder / "prices.json").write_text(json.dumps(prices))
-
-    def ask(self, *flags):
-        return subprocess.run([CTL, *flags], cwd=self.folder, capture_output=True,
-                              text=True, timeout=60, check=False)
-
-    def answer(self, *flags):
-        ended = self.ask(*flags, "--json")
-        self.assertEqual(ended.returncode, 0, ended)
-        answer = json.loads(ended.stdout)
-        SCHEMA.validate(answer)
-        return answer
-
-    def assert_refused(self, code, text, *flags):
-        ended = self.ask(*flags)
-        self.assertEqual(ended.returncode, code, ended)
-        self.assertEqual(ended.stdout, "")
-        self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
-        self.assertTrue(ended.stderr.startswith("ferryctl: "), ended.stderr)
-        self.assertIn(text, ended.stderr)
 
     def test_each_question_is_answered_in_text_and_json(self):
         for question in QUESTIONS:
