@@ -50,6 +50,8 @@ LEAST_SENT = 0.95  # of the planned requests
 SANITIZED_SECONDS = 600
 SANITIZERS = {"asan": ("ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS", 0.5),
               "tsan": ("TSAN_OPTIONS", 0.1)}
+# What ThreadSanitizer cannot judge.
+SUPPRESSIONS = measuring.ROOT / "scripts/show/tsan_suppressions.txt"
 SCOPES = ("infer", "read", "admin")
 CODES = {"OK", "CANCELLED", "DEADLINE_EXCEEDED", "INVALID_ARGUMENT", "NOT_FOUND",
          "RESOURCE_EXHAUSTED"}
@@ -400,6 +402,8 @@ def sanitize(options, name, seconds):
     rate = RATE * share
     with tempfile.TemporaryDirectory() as folder:
         settings = f"log_path={folder}/report:exitcode=66"
+        if name == "tsan":
+            settings += f":suppressions={SUPPRESSIONS}:print_suppressions=1"
         # A sanitizer's dlopen() looks by its own run path, not by the program's.
         changed = (dict.fromkeys(variables.split(), settings) |
                    {"LD_LIBRARY_PATH": str(built / "lib")})
@@ -410,10 +414,14 @@ def sanitize(options, name, seconds):
                 soak.run(rounds, seconds / rounds, admin, client)
                 took = time.monotonic() - begin
             code = soak.server.returncode
-        reports = [path.read_text(encoding="utf-8", errors="replace")
-                   for path in sorted(pathlib.Path(folder).iterdir())]
+        told = [path.read_text(encoding="utf-8", errors="replace")
+                for path in sorted(pathlib.Path(folder).iterdir())]
+    matched = {line: int(count) for count, line in
+               re.findall(r"(?m)^ *(\d+) (race:.*)$", "".join(told))}
     return {"sanitizer": name, "rate": rate, "took_s": took, "exit_code": code,
-            "reports": reports, "load": added(soak.accounts),
+            "reports": [text for text in told if "WARNING: " in text or
+                        "ERROR: " in text or "runtime error: " in text],
+            "suppressed": matched, "load": added(soak.accounts),
             "counts": dict(soak.counts), "failed": soak.failed}
 
 
@@ -440,6 +448,11 @@ def sanitizers(options):
     page = measuring.table(
         ["built for", "seconds", "requests/s wanted", "sent", "answers", "beside",
          "failed", "reports", "exit code"], rows)
+    page += ("\nReports left out, of libraries that are not compiled for "
+             f"ThreadSanitizer (`{SUPPRESSIONS.relative_to(measuring.ROOT)}` says "
+             "why), by line: " + (", ".join(
+                 f"`{line}` {count}" for run in runs
+                 for line, count in run["suppressed"].items()) or "none") + ".\n")
     for run in runs:
         page += "".join(f"\n- {run['sanitizer']}: {one}" for one in run["failed"][:10])
         page += "".join(f"\n```\n{one[:4000]}\n```\n" for one in run["reports"][:5])
