@@ -416,12 +416,14 @@ def sanitize(options, name, seconds):
             code = soak.server.returncode
         told = [path.read_text(encoding="utf-8", errors="replace")
                 for path in sorted(pathlib.Path(folder).iterdir())]
-    matched = {line: int(count) for count, line in
-               re.findall(r"(?m)^ *(\d+) (race:.*)$", "".join(told))}
+    suppressed = r"(?m)^(?: *(\d+) (race:.*)|ThreadSanitizer: Matched .*)$"
+    matched = collections.Counter()
+    for count, line in re.findall(suppressed, "".join(told)):
+        matched[line] += int(count or 0)
     return {"sanitizer": name, "rate": rate, "took_s": took, "exit_code": code,
-            "reports": [text for text in told if "WARNING: " in text or
-                        "ERROR: " in text or "runtime error: " in text],
-            "suppressed": matched, "load": added(soak.accounts),
+            "reports": [text for text in told if re.sub(suppressed, "", text).strip()],
+            "suppressed": {line: count for line, count in matched.items() if line},
+            "load": added(soak.accounts),
             "counts": dict(soak.counts), "failed": soak.failed}
 
 
