@@ -89,15 +89,15 @@ void Batch::Deliver(const Clock& clock) {
   TimePoint now = clock.Now();
   for (Entry& entry : entries_) {
     InferRequest& request = *std::exchange(entry.request, nullptr);
-    const bool is_part = request.part_of != nullptr;
     std::optional<RequestResult> result = JoinResult(
         request,
-        {outcome_, outcome_.ok()
-                       ? OutputRows{output_.get(), entry.first_row, entry.rows}
-                       : OutputRows{}});
+        {outcome_,
+         outcome_.ok() ? OutputRows{output_.get(), entry.first_row, entry.rows}
+                       : OutputRows{},
+         times_.compute() * entry.rows / rows_});
     if (result.has_value()) {
       CountRequest(entry, *result, now);
-      if (is_part && result->outcome.ok()) {
+      if (request.part_of != nullptr && result->outcome.ok()) {
         statistics_.ok_rows.Add(static_cast<uint64_t>(result->rows.count));
       }
       result->has_time = now < reply_until_;
@@ -121,8 +121,7 @@ void Batch::Clear() {
 
 void Batch::CountBatch() {
   const uint64_t stage = ElapsedNanos(times_.compute_begin - closed_);
-  const uint64_t compute =
-      ElapsedNanos(times_.compute_end - times_.compute_begin);
+  const uint64_t compute = ElapsedNanos(times_.compute());
   statistics_.stage.Record(stage);
   statistics_.compute.Record(compute);
   statistics_.stage_ns_of_requests.Add(stage * entries_.size());

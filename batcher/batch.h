@@ -45,6 +45,7 @@ struct BatchTimes {
   Duration staging{0};
   TimePoint compute_begin;
   TimePoint compute_end;
+  Duration compute() const { return compute_end - compute_begin; }
 };
 
 // How the compute of a batch ended.
@@ -96,8 +97,7 @@ class Batch {
   const BatchTimes& times() const { return times_; }
   void set_times(const BatchTimes& times) { times_ = times; }
 
-  // Sets what the requests will be told. `output` holds rows() rows when the
-  // outcome is ok and is empty otherwise.
+  // Sets what requests will be told; `output` has rows() rows, none on error.
   void SetResult(Outcome outcome, OutputRef output);
   const Outcome& outcome() const { return outcome_; }
 

@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "base/clock.h"
 #include "tensor/output_buffer.h"
 
 namespace ferry {
@@ -38,6 +39,7 @@ struct Outcome {
 struct RequestResult {
   Outcome outcome;
   OutputRows rows;        // borrowed for the call: an OutputRef keeps them
+  Duration compute{0};    // its rows' part of the compute of their batches
   bool has_time = false;  // the calling thread, to encode and send a reply
   const class Batch* batch = nullptr;  // its last; null: it was in none
 };

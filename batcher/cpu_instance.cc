@@ -62,8 +62,7 @@ void CpuInstance::Run(Scheduler& scheduler, InstanceId id) {
     Computed computed = Computed::kOk;
     const BatchTimes times = RunBatch(*batch, computed);
     scheduler.Finished(*batch, id, times, computed);
-    const bool is_short =
-        times.compute_end - times.compute_begin < kShortCompute;
+    const bool is_short = times.compute() < kShortCompute;
     Deliver(std::move(batch),
             is_short ? times.compute_begin + kShortBatch : TimePoint());
   }
@@ -75,7 +74,7 @@ BatchTimes CpuInstance::RunBatch(Batch& batch, Computed& computed) {
   const Outcome& outcome = batch.outcome();
   computed = outcome.ok() ? Computed::kOk : Computed::kFailed;
   if (outcome.ok()) {
-    rerun_credit_.Succeeded(times.compute_end - times.compute_begin);
+    rerun_credit_.Succeeded(times.compute());
   } else if (MustHalve(batch, times.compute_end - begin)) {
     try {
       Batch::Reruns reruns;

@@ -618,9 +618,8 @@ void Scheduler::Finished(Batch& batch, InstanceId id, const BatchTimes& times,
     DeviceLost();
   }
   batch.set_times(times);
-  const Duration compute = times.compute_end - times.compute_begin;
   InstanceRecord& instance = record(id);
-  instance.busy_ns.Add(ElapsedNanos(compute));
+  instance.busy_ns.Add(ElapsedNanos(times.compute()));
   admission_.ReleaseBytes(batch.bytes());
   InstanceId wake = kNone;
   {
@@ -632,10 +631,10 @@ void Scheduler::Finished(Batch& batch, InstanceId id, const BatchTimes& times,
     Check(in_flight != instance.in_flight.end(),
           "a batch is finished once, by the instance that pulled it");
     if (options_.device != nullptr) {
-      options_.device->Leave(*in_flight->client, compute, now);
+      options_.device->Leave(*in_flight->client, times.compute(), now);
     }
     if (computed == Computed::kOk) {
-      instance.last = {.rows = batch.rows(), .took = compute};
+      instance.last = {.rows = batch.rows(), .took = times.compute()};
       instance.last_begin = in_flight->begin;
       instance.last_shape_key = batch.shape_key();
       staging_ += (times.staging - staging_) / kStagingWeight;

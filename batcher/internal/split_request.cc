@@ -78,6 +78,7 @@ std::optional<RequestResult> SplitRequest::Join(const InferRequest& part,
   Outcome failure;
   {
     MutexLock lock(mutex_);
+    compute_ += result.compute;
     const bool was_ok = outcome_.ok();
     if (was_ok) {
       outcome_ = result.outcome.ok()
@@ -109,9 +110,10 @@ std::optional<RequestResult> SplitRequest::PartEnded() {
     return std::nullopt;
   }
   admission_.ReleaseBytes(whole_.bytes);
-  return RequestResult{outcome_, outcome_.ok()
-                                     ? OutputRows{&joined_, 0, whole_.rows}
-                                     : OutputRows{}};
+  const int32_t rows = outcome_.ok() ? whole_.rows : 0;
+  return RequestResult{outcome_,
+                       rows > 0 ? OutputRows{&joined_, 0, rows} : OutputRows{},
+                       compute_};
 }
 
 void SplitRequest::Respond(const RequestResult& result) {

@@ -4,15 +4,14 @@
 // rows are copied to where those of the whole are joined, and the last part to
 // end tells the owner. The first error of a part is the whole's, and the owner
 // hears of it at once (Completion::FailEarly); the parts that still wait are
-// dropped when their batch would close. The parts share the
-// received message: its bytes are released when the last of them has ended.
+// dropped when their batch would close. The parts share the received message:
+// its bytes are released when the last of them has ended.
 //
 // Memory: rows count against a JoinBudget until all parts are joined.
 //
 // Lifetime: the whole owns it, from Submit() until its owner has been told.
 //
-// Thread safety: Join() and IsOfNoUse() from any thread; the rest is constant
-// after construction.
+// Thread safety: Join() and IsOfNoUse() from any thread; the rest is constant.
 #ifndef FERRY_BATCHER_INTERNAL_SPLIT_REQUEST_H_
 #define FERRY_BATCHER_INTERNAL_SPLIT_REQUEST_H_
 
@@ -56,10 +55,9 @@ class SplitRequest {
 
   absl::Span<Part> parts() { return absl::MakeSpan(parts_); }
 
-  // Takes the result of a part. Tells the owner where it is the first error and
-  // others have not ended. Where the part was the last, releases the bytes of
-  // the whole and returns its result; the rows live as long as this. Errors: as
-  // of the parts, and of JoinedOutput.
+  // Takes the result of a part; tells the owner of the first error while others
+  // have not ended. The last releases the bytes of the whole and returns its
+  // result; the rows live as long as this. Errors: the parts', JoinedOutput's.
   std::optional<RequestResult> Join(const InferRequest& part,
                                     const RequestResult& result)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -86,6 +84,7 @@ class SplitRequest {
   Mutex mutex_;
   size_t not_ended_ ABSL_GUARDED_BY(mutex_);
   Outcome outcome_ ABSL_GUARDED_BY(mutex_);
+  Duration compute_ ABSL_GUARDED_BY(mutex_){0};  // of the parts that ended
   JoinedOutput& joined_ ABSL_GUARDED_BY(mutex_);
   const OutputRef joined_ref_;  // keeps it
 };

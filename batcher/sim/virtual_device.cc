@@ -79,7 +79,7 @@ void VirtualDevice::PlayNext() {
   copy.batches.pop_front();
   const BatchTimes times = {.compute_begin = copy.begin,
                             .compute_end = copy.end};
-  busy_ += times.compute_end - times.compute_begin;
+  busy_ += times.compute();
   ++batches_;
   rows_ += batch->rows();
   if (!copy.batches.empty()) {

@@ -17,14 +17,6 @@ namespace {
 // A message in more slices than that is unusual; its list is given back.
 constexpr size_t kMaxKeptSlices = 4096;
 
-// Returns the part of a batch's time that a request's rows are. One of several
-// batches is taken to have had as long in each as in the last.
-Duration ComputeOf(const InferRequest& request, const Batch& batch) {
-  const Duration whole =
-      batch.times().compute_end - batch.times().compute_begin;
-  return whole * std::max(request.rows, 1) / std::max(batch.rows(), 1);
-}
-
 }  // namespace
 
 TimePoint ToTimePoint(gpr_timespec deadline) {
@@ -200,9 +192,7 @@ void InferCall::Respond(const RequestResult& result) {
   if (!is_sent_) {
     Trace(result.outcome.code, result.batch);
   }
-  if (result.batch != nullptr) {
-    hold_.MarkComputed(ComputeOf(request_, *result.batch));
-  }
+  hold_.MarkComputed(result.compute);
   hold_.Reset();  // before the reply: the client's next request may be there
   result_.batch = nullptr;  // it goes
   if (result.has_time && !is_sent_) {

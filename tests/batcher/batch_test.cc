@@ -102,6 +102,8 @@ TEST(Batch, SuccessGivesEachRequestItsRowsAndCountsItsTimes) {
   EXPECT_EQ(second.completion().first_row(), 2);
   EXPECT_EQ(second.completion().rows(), 1);
   EXPECT_EQ(first.completion().output().get(), output.get());
+  EXPECT_EQ(first.completion().compute(), Milliseconds(10) * 2 / 3);
+  EXPECT_EQ(second.completion().compute(), Milliseconds(10) / 3);
 
   const BatchStatistics& counts = batch.statistics();
   EXPECT_EQ(counts.ok_requests(), 2u);

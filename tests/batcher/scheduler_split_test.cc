@@ -106,6 +106,19 @@ TEST_F(SchedulerSplit, PartsLeaveInOrderAndTheRowsComeBackJoined) {
   EXPECT_EQ(counts.queued_bytes, 0);
 }
 
+TEST_F(SchedulerSplit, ComputeIsThatOfEachPartsBatch) {
+  stepped_.Submit(ten_rows_);
+  stepped_.Submit(small_);
+  stepped_.Step();
+  for (const int ms : {10, 30, 8}) {
+    stepped_.instances().Stage(0);
+    stepped_.clock().Advance(Milliseconds(ms));
+    Finish();
+  }
+  EXPECT_EQ(small_.completion().compute(), Milliseconds(4));
+  EXPECT_EQ(ten_rows_.completion().compute(), Milliseconds(10 + 30 + 4));
+}
+
 TEST_F(SchedulerSplit, LastPartTakesCompany) {
   stepped_.Submit(ten_rows_);
   stepped_.Submit(small_);

@@ -36,6 +36,7 @@ void CountingCompletion::Respond(const RequestResult& result) {
     first_row_ = result.rows.first;
     rows_ = result.rows.count;
     has_time_ = result.has_time;
+    compute_ = result.compute;
     batch_.reset();
     if (result.batch != nullptr) {
       batch_ = result.batch->sequence();
@@ -85,6 +86,11 @@ int32_t CountingCompletion::first_row() const {
 int32_t CountingCompletion::rows() const {
   MutexLock lock(mutex_);
   return rows_;
+}
+
+Duration CountingCompletion::compute() const {
+  MutexLock lock(mutex_);
+  return compute_;
 }
 
 bool CountingCompletion::has_time() const {

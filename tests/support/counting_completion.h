@@ -37,6 +37,7 @@ class CountingCompletion final : public Completion {
   int32_t first_row() const;
   int32_t rows() const;
   bool has_time() const;
+  Duration compute() const;
   // Its last batch's number; nothing where it was in none.
   std::optional<int64_t> batch() const;
 
@@ -59,6 +60,7 @@ class CountingCompletion final : public Completion {
   int32_t first_row_ ABSL_GUARDED_BY(mutex_) = 0;
   int32_t rows_ ABSL_GUARDED_BY(mutex_) = 0;
   bool has_time_ ABSL_GUARDED_BY(mutex_) = false;
+  Duration compute_ ABSL_GUARDED_BY(mutex_){0};
   std::optional<int64_t> batch_ ABSL_GUARDED_BY(mutex_);
 };
 
