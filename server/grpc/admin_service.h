@@ -7,6 +7,8 @@
 #ifndef FERRY_SERVER_GRPC_ADMIN_SERVICE_H_
 #define FERRY_SERVER_GRPC_ADMIN_SERVICE_H_
 
+#include <utility>
+
 #include "proto/admin.grpc.pb.h"
 #include "server/control/model_table.h"
 #include "server/control/readiness.h"
@@ -16,9 +18,12 @@ namespace ferry {
 
 class AdminService final : public UnaryService<v1::Admin::AsyncService> {
  public:
-  // All outlive the service.
-  AdminService(ModelTable& models, Readiness& readiness, UnsentReplies& unsent)
-      : UnaryService(unsent), models_(models), readiness_(readiness) {}
+  // Those referred to outlive the service.
+  AdminService(ModelTable& models, Readiness& readiness, UnsentReplies& unsent,
+               CallTeller tell)
+      : UnaryService(unsent, std::move(tell)),
+        models_(models),
+        readiness_(readiness) {}
 
   void PostCalls(grpc::ServerCompletionQueue& queue) override;
 

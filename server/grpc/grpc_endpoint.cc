@@ -6,6 +6,7 @@
 #include <grpcpp/resource_quota.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/printable_text.h"
 #include "server/grpc/credentials.h"
 #include "server/grpc/goaway.h"
 #include "server/net/peer.h"
@@ -107,14 +109,24 @@ void SetLives(const ConnectionLives& lives, grpc::ServerBuilder& builder) {
   }
 }
 
+// Returns what names in the log the client that changes the server.
+CallTeller TellerOf(const Authorizer& authorizer) {
+  return [&authorizer](const std::string& path,
+                       const grpc::ServerContext& call) {
+    spdlog::info("admin call {} client='{}' peer={}", path,
+                 PrintableText(NameOfClient(authorizer, call)), call.peer());
+  };
+}
+
 }  // namespace
 
 std::unique_ptr<GrpcEndpoint> GrpcEndpoint::Create(
     const GrpcOptions& options, const Gatekeeper& keeper, ModelTable& models,
     ModelControl& control, Readiness& readiness, UnsentReplies& unsent,
     const Admission& admission, const EndpointLoad& load, Tracer* tracer) {
-  std::unique_ptr<GrpcEndpoint> endpoint(new GrpcEndpoint(
-      models, control, readiness, unsent, admission, load, tracer));
+  std::unique_ptr<GrpcEndpoint> endpoint(
+      new GrpcEndpoint(models, control, readiness, unsent, admission, load,
+                       tracer, TellerOf(keeper.authorizer())));
   grpc::ServerBuilder builder;
   endpoint->Configure(options, keeper, builder);
   endpoint->server_ = builder.BuildAndStart();

@@ -94,10 +94,10 @@ class GrpcEndpoint {
  private:
   GrpcEndpoint(ModelTable& models, ModelControl& control, Readiness& readiness,
                UnsentReplies& unsent, const Admission& admission,
-               const EndpointLoad& load, Tracer* tracer)
+               const EndpointLoad& load, Tracer* tracer, const CallTeller& tell)
       : models_(models),
-        service_(models, control, readiness, unsent),
-        admin_(models, readiness, unsent),
+        service_(models, control, readiness, unsent, tell),
+        admin_(models, readiness, unsent, tell),
         health_(inference::GRPCInferenceService::service_full_name(), readiness,
                 unsent),
         unsent_(unsent),

@@ -29,8 +29,8 @@ constexpr size_t kMaxLoadMessageBytes = kMaxConfigBytes + kMaxSmallMessageBytes;
 
 InferenceService::InferenceService(ModelTable& models, ModelControl& control,
                                    const Readiness& readiness,
-                                   UnsentReplies& unsent)
-    : UnaryService(unsent),
+                                   UnsentReplies& unsent, CallTeller tell)
+    : UnaryService(unsent, std::move(tell)),
       models_(models),
       control_(control),
       readiness_(readiness),

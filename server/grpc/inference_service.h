@@ -31,9 +31,10 @@ class InferenceService final
       public InferRpcSource,
       public InferStreamSource {
  public:
-  // All outlive the service.
+  // Those referred to outlive the service.
   InferenceService(ModelTable& models, ModelControl& control,
-                   const Readiness& readiness, UnsentReplies& unsent);
+                   const Readiness& readiness, UnsentReplies& unsent,
+                   CallTeller tell);
 
   void Request(grpc::ServerContext& context, grpc::ByteBuffer& message,
                InferResponder& responder, grpc::ServerCompletionQueue& queue,

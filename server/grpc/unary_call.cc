@@ -22,6 +22,9 @@ void UnaryCall::Ended(bool ok) {
   }
   is_matched_ = true;
   Post(method_, queue_);
+  if (method_->tell) {
+    method_->tell(method_->path, context_);
+  }
   method_->answer(
       message_, [this](const grpc::Status& status, grpc::ByteBuffer& response) {
         Send(status, response);
@@ -66,15 +69,20 @@ grpc::Status MalformedMessage(const google::protobuf::Descriptor& request) {
                        ", got a truncated or malformed message")};
 }
 
-int IndexOfRpc(const google::protobuf::Descriptor& request) {
+const google::protobuf::MethodDescriptor& RpcOf(
+    const google::protobuf::Descriptor& request) {
   const auto& service = *request.file()->service(0);
-  for (int i = 0; i < service.method_count(); ++i) {
-    if (service.method(i)->input_type() == &request) {
-      return i;
-    }
+  int i = 0;
+  while (i < service.method_count() &&
+         service.method(i)->input_type() != &request) {
+    ++i;
   }
-  Check(false, "a request is that of an RPC");
-  return 0;
+  Check(i < service.method_count(), "a request is that of an RPC");
+  return *service.method(i);
+}
+
+std::string PathOf(const google::protobuf::MethodDescriptor& rpc) {
+  return absl::StrCat("/", rpc.service()->full_name(), "/", rpc.name());
 }
 
 }  // namespace ferry

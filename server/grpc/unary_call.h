@@ -7,6 +7,8 @@
 // written it, and one that is not small is refused where those that clients do
 // not read leave no room.
 //
+// A call that only the scope admin allows is told before it is answered.
+//
 // Life of a UnaryCall: asked for; matched with a client's, when it asks for the
 // next one and is answered; sent, and deleted. At shutdown the one that was
 // never matched is deleted.
@@ -28,8 +30,10 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "server/auth/scope.h"
 #include "server/grpc/grpc_infer_call.h"
 #include "server/grpc/queue_tag.h"
 #include "server/grpc/unsent_replies.h"
@@ -38,6 +42,10 @@ namespace ferry {
 
 // What the requests of small RPCs have at most: names and settings.
 inline constexpr size_t kMaxSmallMessageBytes = size_t{64} << 10;
+
+// Tells the log of a call, by its path, as "/ferry.v1.Admin/Drain".
+using CallTeller =
+    std::function<void(const std::string& path, const grpc::ServerContext&)>;
 
 class UnaryCall final : private QueueTag, private UnsentReplies::Reply {
  public:
@@ -51,6 +59,8 @@ class UnaryCall final : private QueueTag, private UnsentReplies::Reply {
                        grpc::ServerCompletionQueue&, void* tag)>
         ask;
     std::function<void(grpc::ByteBuffer& message, const Reply&)> answer;
+    std::string path;
+    CallTeller tell;  // or none
   };
 
   // Deletes itself.
@@ -95,16 +105,21 @@ grpc::Status ParseMessage(grpc::ByteBuffer& message, size_t max_bytes,
   return status;
 }
 
-// Returns the index of the first RPC of that request.
-int IndexOfRpc(const google::protobuf::Descriptor& request);
+// Returns the first RPC of that request.
+const google::protobuf::MethodDescriptor& RpcOf(
+    const google::protobuf::Descriptor& request);
+
+// Returns its path, as "/ferry.v1.Admin/Drain".
+std::string PathOf(const google::protobuf::MethodDescriptor& rpc);
 
 // `Generated` is an AsyncService of gRPC's generated code, of which no two
 // unary RPCs have requests of one type.
 template <typename Generated>
 class UnaryService : public Generated, public QueuedService {
  public:
-  // `unsent` outlives the calls.
-  explicit UnaryService(UnsentReplies& unsent) : unsent_(unsent) {}
+  // `unsent` outlives the calls; `tell` may be none.
+  explicit UnaryService(UnsentReplies& unsent, CallTeller tell = {})
+      : unsent_(unsent), tell_(std::move(tell)) {}
 
  protected:
   // Serves the RPC of that request until the server is shut down.
@@ -113,7 +128,11 @@ class UnaryService : public Generated, public QueuedService {
   template <typename Request, typename Response, typename Answer>
   void PostLateCalls(grpc::ServerCompletionQueue& queue, Answer answer,
                      size_t max_message_bytes = kMaxSmallMessageBytes) {
-    auto ask = [this, index = IndexOfRpc(*Request::descriptor())](
+    const google::protobuf::MethodDescriptor& rpc =
+        RpcOf(*Request::descriptor());
+    std::string path = PathOf(rpc);
+    CallTeller tell = ScopeOf(path) == Scope::kAdmin ? tell_ : CallTeller();
+    auto ask = [this, index = rpc.index()](
                    grpc::ServerContext& context, grpc::ByteBuffer& message,
                    InferResponder& responder,
                    grpc::ServerCompletionQueue& its_queue, void* tag) {
@@ -124,7 +143,9 @@ class UnaryService : public Generated, public QueuedService {
                         .unsent = unsent_,
                         .ask = std::move(ask),
                         .answer = Typed<Request, Response>(std::move(answer),
-                                                           max_message_bytes)}),
+                                                           max_message_bytes),
+                        .path = std::move(path),
+                        .tell = std::move(tell)}),
                     queue);
   }
 
@@ -171,6 +192,7 @@ class UnaryService : public Generated, public QueuedService {
   }
 
   UnsentReplies& unsent_;
+  const CallTeller tell_;
 };
 
 }  // namespace ferry
