@@ -13,8 +13,8 @@ namespace {
 absl::Status ToStatus(const grpc::Status& status) {
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     return absl::UnimplementedError(
-        "the server has no ferry.v1.Admin: start ferry-server with "
-        "--admin-rpc");
+        "the server has no such call of ferry.v1.Admin: start ferry-server "
+        "with --admin-rpc, and a newer one where it has that flag");
   }
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
                       PrintableText(status.error_message()));

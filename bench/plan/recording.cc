@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bench/plan/cost.h"
 #include "bench/plan/number_check.h"
 #include "bench/plan/object_reader.h"
 
@@ -19,6 +20,7 @@ using Json = nlohmann::json;
 constexpr char kFormat[] = "ferry-recording/1";
 constexpr size_t kMostSamples = 10'000'000;
 constexpr double kLongestPeriodS = 3600;
+constexpr double kMostRatePeriods = 3600;
 constexpr double kSecondsPerHour = 3600;
 
 // Reads a column that may be missing, of the length of those before it.
@@ -81,6 +83,15 @@ absl::StatusOr<Recording> ParseRecording(const std::string& text,
   if (recording.period_s == 0 || recording.period_s > kLongestPeriodS) {
     reader.Refuse("period_seconds", kPeriod);
   }
+  constexpr char kRatePeriods[] =
+      "the periods that a rate is over, a whole number from 1 to 3600";
+  const double rate_periods = reader.Number("rate_periods", kRatePeriods, 1);
+  if (!(rate_periods >= 1 && rate_periods <= kMostRatePeriods &&
+        rate_periods == std::floor(rate_periods))) {
+    reader.Refuse("rate_periods", kRatePeriods);
+  } else {
+    recording.rate_periods = static_cast<size_t>(rate_periods);
+  }
   for (const Signal signal : kSignals) {
     Samples column;
     ReadColumn(SignalName(signal), reader, recording.size, column);
@@ -107,6 +118,9 @@ std::string RecordingJson(const Recording& recording) {
   using OrderedJson = nlohmann::ordered_json;
   OrderedJson json = {{"format", kFormat},
                       {"period_seconds", recording.period_s}};
+  if (recording.rate_periods != 1) {
+    json["rate_periods"] = recording.rate_periods;
+  }
   const auto add = [&json](const std::string& key, const Samples& samples) {
     for (const std::optional<double>& sample : samples) {
       json[key].push_back(sample.has_value() ? OrderedJson(*sample)
@@ -189,21 +203,32 @@ std::optional<double> HoursWithoutRequests(const Recording& recording) {
   const double periods = kSecondsPerHour / recording.period_s;
   const auto per_hour = static_cast<size_t>(std::round(periods));
   if (std::abs(periods - std::round(periods)) > kRounding * periods ||
-      per_hour == 0) {
+      per_hour < recording.rate_periods ||
+      recording.requests_per_second.size() < per_hour) {
     return std::nullopt;  // its samples are of no whole hours
   }
+  const size_t past_first = recording.rate_periods - 1;
   double hours = 0;
   const Samples& all = recording.requests_per_second;
   for (size_t from = 0; from + per_hour <= all.size(); from += per_hour) {
-    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(from);
+    const auto hour = all.begin() + static_cast<std::ptrdiff_t>(from);
     const bool is_idle =
-        std::all_of(begin, begin + static_cast<std::ptrdiff_t>(per_hour),
+        std::all_of(hour + static_cast<std::ptrdiff_t>(past_first),
+                    hour + static_cast<std::ptrdiff_t>(per_hour),
                     [](const std::optional<double>& rate) {
                       return rate.has_value() && *rate == 0;
                     });
     hours += is_idle ? 1 : 0;
   }
   return hours;
+}
+
+std::optional<double> BusyHoursPerWeek(const Recording& recording) {
+  const auto idle = HoursWithoutRequests(recording);
+  const double hours = std::floor(recording.hours() + kRounding);
+  return idle.has_value()
+             ? std::optional(kHoursPerWeek * (hours - *idle) / hours)
+             : std::nullopt;
 }
 
 }  // namespace ferry::plan

@@ -27,15 +27,17 @@ struct Recording {
   std::map<Signal, Samples> signals;  // shares, [0, ..): above 1 is overload
   Samples power_w;                    // empty: not sampled
   Samples requests_per_second;        // likewise
-  Samples requests_under_way;         // at once, means of each period
+  // Over so many periods is each rate a mean: its own, and those before it.
+  size_t rate_periods = 1;
+  Samples requests_under_way;  // at once, means of each period
 
   double hours() const { return period_s * static_cast<double>(size) / 3600; }
 };
 
 // Reads {"format": "ferry-recording/1", "period_seconds", "load", "busy", .. a
 // key for each signal, "power_w", "requests_per_second", "requests_under_way"}:
-// columns of one length, null for what was not sampled; each but the first two
-// may be missing. `name` is for messages.
+// columns of one length, null for what was not sampled; "rate_periods" is 1
+// unless given. Each but the first two may be missing. `name` is for messages.
 absl::StatusOr<Recording> ParseRecording(const std::string& text,
                                          const std::string& name);
 
@@ -70,8 +72,15 @@ absl::StatusOr<Summary> Summarize(const Samples& samples,
                                   const std::string& name);
 
 // Returns the hours in which each sample says that no request came; nothing
-// where requests were not sampled, or an hour is no whole number of periods.
+// where requests were not sampled, it has no whole hour, or an hour is no whole
+// number of periods or less than a rate is over. The first rates of an hour,
+// which are over some of the hour before as well, do not count: the next ones
+// are over all of it.
 std::optional<double> HoursWithoutRequests(const Recording& recording);
+
+// Returns the hours of a week in which requests came, as in its whole hours;
+// nothing as of HoursWithoutRequests().
+std::optional<double> BusyHoursPerWeek(const Recording& recording);
 
 }  // namespace ferry::plan
 

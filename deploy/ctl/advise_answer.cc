@@ -14,6 +14,22 @@
 namespace ferry::ctl {
 namespace {
 
+// Adds an input once; one that another step has otherwise is named by its step,
+// as names are keys in JSON.
+void AddInput(const std::string& step,
+              std::pair<std::string, std::string> input, Answer& answer) {
+  const auto same = std::find_if(
+      answer.inputs.begin(), answer.inputs.end(),
+      [&input](const auto& other) { return other.first == input.first; });
+  if (same != answer.inputs.end() && same->second == input.second) {
+    return;
+  }
+  if (same != answer.inputs.end()) {
+    input.first = absl::StrCat(input.first, " of ", step);
+  }
+  answer.inputs.push_back(std::move(input));
+}
+
 // Adds what a step says, each number and input once.
 void AddStep(const AdviceStep& step, Answer& answer) {
   if (!step.answer.ok()) {
@@ -24,12 +40,8 @@ void AddStep(const AdviceStep& step, Answer& answer) {
   }
   const Answer& said = *step.answer;
   answer.table.rows.push_back({step.name, said.sentence});
-  for (const auto& [name, value] : said.inputs) {
-    const std::pair<std::string, std::string> input = {name, value};
-    if (std::find(answer.inputs.begin(), answer.inputs.end(), input) ==
-        answer.inputs.end()) {
-      answer.inputs.push_back(input);
-    }
+  for (const auto& input : said.inputs) {
+    AddInput(step.name, input, answer);
   }
   for (const plan::Number& number : said.numbers) {
     const bool is_there = std::any_of(

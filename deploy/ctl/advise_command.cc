@@ -14,6 +14,7 @@
 #include "bench/plan/formulas.h"
 #include "bench/plan/number_check.h"
 #include "bench/report/machine.h"
+#include "bench/report/writable_file.h"
 #include "deploy/ctl/advise_answer.h"
 #include "deploy/ctl/answer_files.h"
 #include "deploy/ctl/commands.h"
@@ -89,15 +90,6 @@ absl::StatusOr<Answer> Share(const AdviseFlags& flags) {
   return MigPlanAnswer(*question, std::nullopt);
 }
 
-// Which share of the time the devices are needed: the hours with requests.
-double UsedShare(const plan::Recording& recording) {
-  const auto idle = plan::HoursWithoutRequests(recording);
-  const double hours = std::floor(recording.hours());
-  return idle.has_value() && hours >= 1
-             ? std::clamp(1 - *idle / hours, 0.0, 1.0)
-             : 1;
-}
-
 absl::StatusOr<plan::PriceRow> OnDemand(const AdviseFlags& flags,
                                         const plan::DatedPrices& prices) {
   return plan::FindPrice(prices.file, {.device = flags.price.device,
@@ -112,8 +104,11 @@ absl::StatusOr<Answer> Commit(const AdviseFlags& flags,
   if (!prices.ok()) {
     return prices.status();
   }
-  Commitment commitment = {.choice = flags.price,
-                           .used_share = UsedShare(recording)};
+  Commitment commitment = {
+      .choice = flags.price,
+      .used_share =
+          plan::BusyHoursPerWeek(recording).value_or(plan::kHoursPerWeek) /
+          plan::kHoursPerWeek};
   if (commitment.used_share == 0) {
     return absl::FailedPreconditionError(
         "no hour of the recording has a request: there is nothing to commit "
@@ -138,17 +133,7 @@ absl::StatusOr<plan::DatedPrices> PricesOf(const AdviseFlags& flags) {
   if (flags.prices.from.empty()) {
     return NotAsked("--prices and --device, which say what a device costs");
   }
-  const RecordingFlags& recording = flags.recording;
-  if (absl::Status status = CheckTokenIsForOne(
-          recording.http,
-          recording.duration_s > 0 ? recording.address : recording.prometheus,
-          flags.prices);
-      !status.ok()) {
-    return status;
-  }
-  PriceSource source = flags.prices;
-  source.http = flags.recording.http;
-  return ReadPrices(source);
+  return ReadPricesBeside(flags.recording, flags.prices);
 }
 
 std::optional<double> NumberOf(const absl::StatusOr<Answer>& answer,
@@ -317,12 +302,10 @@ void AddAdviseCommand(CLI::App& app, Invocation& invocation) {
       ->check(OneOf(names));
   AddSizeFlags(command, *flags);
   AddMoneyFlags(command, *flags);
-  command.add_option("--html", flags->html_path, "file for the page")
-      ->type_name("FILE");
-  command
-      .add_option("--record", flags->note_path,
-                  "file for a note of the decision, in Markdown")
-      ->type_name("FILE");
+  bench::AddResultFile(command, "--html", flags->html_path,
+                       "file for the page");
+  bench::AddResultFile(command, "--record", flags->note_path,
+                       "file for a note of the decision, in Markdown");
   command.callback([flags, &invocation] {
     invocation.ask = [flags] { return Ask(*flags); };
   });

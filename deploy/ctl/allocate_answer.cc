@@ -11,6 +11,7 @@
 #include "bench/plan/formulas.h"
 #include "bench/plan/number_text.h"
 #include "deploy/ctl/cost_answers.h"
+#include "deploy/ctl/time_text.h"
 
 namespace ferry::ctl {
 namespace {
@@ -20,10 +21,6 @@ constexpr double kCents = 100;
 
 std::string MoneyOf(int64_t cents) {
   return absl::StrFormat("%d.%02d", cents / 100, cents % 100);
-}
-
-std::string TimeText(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
 }
 
 std::string ModelText(const plan::CostShare& one) {

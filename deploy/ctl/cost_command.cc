@@ -10,11 +10,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "bench/plan/formulas.h"
 #include "bench/plan/number_check.h"
+#include "bench/plan/recording.h"
 #include "deploy/ctl/allocate_answer.h"
 #include "deploy/ctl/commands.h"
 #include "deploy/ctl/cost_answers.h"
 #include "deploy/ctl/price_flags.h"
+#include "deploy/ctl/recording_source.h"
 #include "deploy/ctl/use_source.h"
 #include "flags/value_checks.h"
 
@@ -30,7 +33,8 @@ struct CostFlags {
   PriceChoice choice;
   double used_share = 1;
   Interruption interruption;
-  double on_hours_per_week = 0;
+  std::optional<double> on_hours_per_week;
+  RecordingFlags recording;  // in place of that
   plan::OfflineWork work;
   ServedRate served;
   std::vector<std::string> rates;  // "DEVICE=RATE"
@@ -96,13 +100,18 @@ CLI::Option* AddDevice(CLI::App& question, CostFlags& flags) {
                              "of the price file");
 }
 
-// Adds what picks the rows of one device.
-void AddChoice(CLI::App& question, CostFlags& flags) {
+// Adds what picks the rows of one device, but not what a Prometheus with the
+// prices needs.
+void AddPriceChoice(CLI::App& question, CostFlags& flags) {
   AddPricesFlag(question, flags.prices)->required();
-  AddHttpFlags(question, flags.prices.http);
   AddDevice(question, flags)->required();
   AddProviderFlag(question, flags.choice.provider);
   AddRegionFlag(question, flags.choice.region);
+}
+
+void AddChoice(CLI::App& question, CostFlags& flags) {
+  AddPriceChoice(question, flags);
+  AddHttpFlags(question, flags.prices.http);
 }
 
 void AddInstances(CLI::App& question, CostFlags& flags) {
@@ -167,20 +176,59 @@ void AddSpot(const Questions& questions) {
       ->check(NumberFrom(0, 1));
 }
 
+// The hours in which requests came are those in which devices are on.
+absl::StatusOr<Answer> AskRecordedSchedule(const plan::DatedPrices& prices,
+                                           const CostFlags& given) {
+  const auto named = Record(given.recording);
+  if (!named.ok()) {
+    return named.status();
+  }
+  const auto on_hours = plan::BusyHoursPerWeek(named->recording);
+  if (!on_hours.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        named->source,
+        ": expected requests_per_second over whole hours, whose hours without "
+        "a request are those to be off in, got another recording"));
+  }
+  auto answer = ScheduleAnswer(prices, given.choice, *on_hours);
+  if (answer.ok()) {
+    answer->inputs.emplace_back("recording", named->source);
+    answer->numbers.push_back(
+        {plan::kIdleHours,
+         plan::HoursWithoutRequests(named->recording).value_or(0)});
+  }
+  return answer;
+}
+
+absl::StatusOr<Answer> AskSchedule(const CostFlags& given) {
+  if (given.on_hours_per_week.has_value() == given.recording.is_given()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected one of --on-hours-per-week and a recording (--file, "
+        "--duration or --from-prometheus), got ",
+        given.recording.is_given() ? "both" : "none"));
+  }
+  const auto prices = ReadPricesBeside(given.recording, given.prices);
+  if (!prices.ok()) {
+    return prices.status();
+  }
+  return given.on_hours_per_week.has_value()
+             ? ScheduleAnswer(*prices, given.choice, *given.on_hours_per_week)
+             : AskRecordedSchedule(*prices, given);
+}
+
 void AddSchedule(const Questions& questions) {
   const auto flags = std::make_shared<CostFlags>();
-  CLI::App& question = AddPricedQuestion(
-      questions, "schedule", "what is saved by hours without devices", flags,
-      [](const plan::DatedPrices& prices, const CostFlags& given) {
-        return ScheduleAnswer(prices, given.choice, given.on_hours_per_week);
-      });
-  AddChoice(question, *flags);
+  CLI::App& question =
+      AddQuestion(questions, "schedule",
+                  "what is saved by hours without devices", flags, AskSchedule);
+  AddPriceChoice(question, *flags);
   AddInstances(question, *flags);
   question
       .add_option("--on-hours-per-week", flags->on_hours_per_week,
-                  "hours of the week in which they are on")
-      ->required()
+                  "hours of the week in which they are on; or a recording has "
+                  "the hours in which requests came")
       ->check(NumberFrom(0, plan::kHoursPerWeek));
+  AddRecordingFlags(question, flags->recording);
 }
 
 void AddOffline(const Questions& questions) {

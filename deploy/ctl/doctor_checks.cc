@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -13,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "deploy/ctl/doctor_words.h"
 
 namespace ferry::ctl {
@@ -50,32 +52,48 @@ std::optional<int64_t> NumberAt(const NamedValues& flags,
              : std::nullopt;
 }
 
-// Returns ports by their flags, as ferry-server takes them; 0 is any free one.
-std::map<std::string, int64_t> PortsOf(const NamedValues& flags) {
-  std::map<std::string, int64_t> ports;
-  const auto add = [&](const char* flag, const std::string& value) {
-    int64_t port = 0;
+// Returns by its flag where ferry-server would listen; port 0 is any free one.
+std::map<std::string, Endpoint> EndpointsOf(const NamedValues& flags) {
+  constexpr char kLoopback[] = "127.0.0.1";  // the server's default
+  std::map<std::string, Endpoint> endpoints;
+  const auto add = [&](const char* flag, const std::string& address,
+                       const std::string& value) {
+    int port = 0;
     if (absl::SimpleAtoi(value, &port) && port > 0) {
-      ports[flag] = port;
+      endpoints[flag] = EndpointOf(address, port);
     }
   };
   const auto is_socket = [](const std::string& address) {
     return absl::StartsWith(address, "unix:");
   };
-  if (!is_socket(ValueOf(flags, "--grpc-address").value_or(""))) {
-    add("--grpc-port", ValueOf(flags, "--grpc-port").value_or("8001"));
+  const std::string grpc = ValueOf(flags, "--grpc-address").value_or(kLoopback);
+  if (!is_socket(grpc)) {
+    add("--grpc-port", grpc, ValueOf(flags, "--grpc-port").value_or("8001"));
   }
-  add("--metrics-port", ValueOf(flags, "--metrics-port").value_or("8002"));
+  add("--metrics-port", ValueOf(flags, "--metrics-address").value_or(kLoopback),
+      ValueOf(flags, "--metrics-port").value_or("8002"));
   const auto admin = ValueOf(flags, "--admin-address");
   if (admin.has_value() && !is_socket(*admin)) {
-    add("--admin-address", admin->substr(admin->rfind(':') + 1));
+    const size_t colon = std::min(admin->rfind(':'), admin->size());
+    absl::string_view host = absl::string_view(*admin).substr(0, colon);
+    absl::ConsumePrefix(&host, "[");
+    absl::ConsumeSuffix(&host, "]");
+    add("--admin-address", std::string(host),
+        admin->substr(std::min(colon + 1, admin->size())));
   }
-  return ports;
+  return endpoints;
+}
+
+// Whether two servers cannot listen there.
+bool Overlap(const Endpoint& one, const Endpoint& other) {
+  return one.port == other.port &&
+         (one.ip.empty() || other.ip.empty() || one.ip == other.ip);
 }
 
 // Judges a port that something listens on.
-Finding OfTakenPort(int64_t port, const std::string& what,
+Finding OfTakenPort(const Endpoint& endpoint, const std::string& what,
                     const DoctorFacts& facts) {
+  const int port = endpoint.port;
   const std::string taken = absl::StrCat("port ", port, ", ", what);
   const std::string look = absl::StrCat("`ss -ltnp 'sport = :", port,
                                         "'` says which process: end "
@@ -92,8 +110,8 @@ Finding OfTakenPort(int64_t port, const std::string& what,
     if (process.program != kServerProgram) {
       continue;
     }
-    for (const auto& [flag, its_port] : PortsOf(process.flags)) {
-      if (its_port == port) {
+    for (const auto& [flag, its_endpoint] : EndpointsOf(process.flags)) {
+      if (Overlap(its_endpoint, endpoint)) {
         return {Severity::kNote, "port_is_served",
                 absl::StrCat(taken,
                              ", is that of a ferry-server that runs, "
@@ -198,30 +216,42 @@ Check CheckPorts(const DoctorFacts& facts) {
   if (!facts.servers.ok()) {
     return Unknown(check, "servers_are_unknown", facts.servers.status());
   }
-  std::map<int64_t, std::vector<std::string>> wanted;
+  std::map<Endpoint, std::vector<std::string>> wanted;
+  std::set<int> ports;
   for (const PlannedServer& server : *facts.servers) {
-    for (const auto& [flag, port] : PortsOf(server.flags)) {
-      wanted[port].push_back(absl::StrCat(flag, " of ", server.source));
+    for (const auto& [flag, endpoint] : EndpointsOf(server.flags)) {
+      wanted[endpoint].push_back(absl::StrCat(flag, " of ", server.source));
+      ports.insert(endpoint.port);
     }
   }
   if (wanted.empty()) {
     return Nothing(check, "no server is named");
   }
-  for (const auto& [port, flags] : wanted) {
-    absl::StrAppend(&check.evidence, check.evidence.empty() ? "" : ", ", port);
+  check.evidence = absl::StrJoin(ports, ", ");
+  for (const auto& [endpoint, first] : wanted) {
+    std::vector<std::string> flags = first;
+    for (const auto& [other, its] : wanted) {
+      if (endpoint < other && Overlap(endpoint, other)) {
+        flags.insert(flags.end(), its.begin(), its.end());
+      }
+    }
     if (flags.size() > 1) {
       check.findings.push_back(
           {Severity::kCritical, "port_given_twice",
-           absl::StrCat("port ", port, " is given ", flags.size(), " times, ",
-                        absl::StrJoin(flags, ", "), ": expected one each")});
+           absl::StrCat("port ", endpoint.port, " is given ", flags.size(),
+                        " times, ", absl::StrJoin(flags, ", "),
+                        ": expected one each")});
     }
   }
   if (!facts.listening.ok()) {
     return Unknown(check, "ports_are_unknown", facts.listening.status());
   }
-  for (const auto& [port, flags] : wanted) {
-    if (facts.listening->count(static_cast<int>(port)) > 0) {
-      check.findings.push_back(OfTakenPort(port, flags[0], facts));
+  for (const auto& [endpoint, flags] : wanted) {
+    if (std::any_of(facts.listening->begin(), facts.listening->end(),
+                    [&endpoint = endpoint](const Endpoint& taken) {
+                      return Overlap(taken, endpoint);
+                    })) {
+      check.findings.push_back(OfTakenPort(endpoint, flags[0], facts));
     }
   }
   return check;

@@ -2,10 +2,12 @@
 // files.
 #include "deploy/ctl/doctor_facts.h"
 
+#include <arpa/inet.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <limits>
@@ -71,18 +73,54 @@ NamedValues ParseEnvFile(const std::string& text) {
   return values;
 }
 
+// Splits as systemd splits $FERRY_ARGUMENTS: at white space that is not quoted;
+// quotes are removed.
+absl::StatusOr<std::vector<std::string>> SplitWords(absl::string_view text) {
+  std::vector<std::string> words;
+  char quote = '\0';
+  bool is_in_word = false;
+  for (const char c : text) {
+    const bool is_quote = c == '"' || c == '\'';
+    if (quote == '\0' && absl::ascii_isspace(static_cast<unsigned char>(c))) {
+      is_in_word = false;
+      continue;
+    }
+    if (!is_in_word) {
+      is_in_word = true;
+      words.emplace_back();
+    }
+    if (quote == '\0' && is_quote) {
+      quote = c;
+    } else if (c == quote) {
+      quote = '\0';
+    } else {
+      words.back().push_back(c);
+    }
+  }
+  if (quote != '\0') {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected each quote to be closed, found an open ",
+                     std::string(1, quote)));
+  }
+  return words;
+}
+
 // Returns the flags that ferry@.service makes of an env file.
 absl::StatusOr<NamedValues> FlagsOfUnit(const NamedValues& environment) {
   const auto value = [&environment](const char* name) {
     const auto found = environment.find(name);
     return found == environment.end() ? "" : found->second;
   };
-  auto flags = ParseServerFlags(
-      absl::StrSplit(value("FERRY_ARGUMENTS"), ' ', absl::SkipEmpty()));
+  const auto words = SplitWords(value("FERRY_ARGUMENTS"));
+  if (!words.ok()) {
+    return words.status();
+  }
+  auto flags = ParseServerFlags(*words);
   if (flags.ok()) {  // the last one counts, and these are the first
     flags->emplace("--device", value("FERRY_DEVICE"));
     flags->emplace("--grpc-address", value("FERRY_GRPC_ADDRESS"));
     flags->emplace("--grpc-port", value("FERRY_GRPC_PORT"));
+    flags->emplace("--metrics-address", value("FERRY_METRICS_ADDRESS"));
     flags->emplace("--metrics-port", value("FERRY_METRICS_PORT"));
   }
   return flags;
@@ -102,7 +140,52 @@ absl::StatusOr<std::string> DriverVersion(const nvml::Library& library) {
   return std::string(text, std::find(text, text + size, '\0'));
 }
 
+// Returns the IP address that inet_ntop() writes, of IPv4 where it is one in
+// IPv6; empty where it stands for each.
+std::string IpText(const in6_addr& bytes) {
+  char text[INET6_ADDRSTRLEN] = {};
+  if (IN6_IS_ADDR_V4MAPPED(&bytes)) {
+    in_addr ipv4;
+    std::memcpy(&ipv4, &bytes.s6_addr[12], sizeof(ipv4));
+    inet_ntop(AF_INET, &ipv4, text, sizeof(text));
+    return ipv4.s_addr == INADDR_ANY ? "" : text;
+  }
+  inet_ntop(AF_INET6, &bytes, text, sizeof(text));
+  return IN6_IS_ADDR_UNSPECIFIED(&bytes) ? "" : text;
+}
+
+in6_addr Mapped(const in_addr& ipv4) {
+  in6_addr bytes = {};
+  bytes.s6_addr[10] = bytes.s6_addr[11] = 0xff;
+  std::memcpy(&bytes.s6_addr[12], &ipv4, sizeof(ipv4));
+  return bytes;
+}
+
+// Reads "0100007F" or four such words, as the machine has them in memory.
+std::optional<in6_addr> ParseProcAddress(absl::string_view hex) {
+  constexpr size_t kWord = 8;
+  in6_addr bytes = {};
+  uint32_t word = 0;
+  for (size_t i = 0; i < hex.size(); i += kWord) {
+    if (i / kWord >= 4 || !absl::SimpleHexAtoi(hex.substr(i, kWord), &word)) {
+      return std::nullopt;
+    }
+    std::memcpy(&bytes.s6_addr[i / 2], &word, sizeof(word));
+  }
+  return hex.size() == kWord ? Mapped({.s_addr = word}) : bytes;
+}
+
 }  // namespace
+
+Endpoint EndpointOf(const std::string& address, int port) {
+  in_addr ipv4;
+  in6_addr ipv6 = {};
+  const bool is_ipv4 = inet_pton(AF_INET, address.c_str(), &ipv4) == 1;
+  if (!is_ipv4 && inet_pton(AF_INET6, address.c_str(), &ipv6) != 1) {
+    return {.ip = "", .port = port};
+  }
+  return {.ip = IpText(is_ipv4 ? Mapped(ipv4) : ipv6), .port = port};
+}
 
 absl::StatusOr<NamedValues> ParseServerFlags(
     const std::vector<std::string>& arguments) {
@@ -269,8 +352,8 @@ absl::StatusOr<bool> FactGatherer::LookForUvm() const {
   return CannotRead(path, std::error_code(errno, std::generic_category()));
 }
 
-absl::StatusOr<std::set<int>> FactGatherer::ReadListening() const {
-  std::set<int> ports;
+absl::StatusOr<std::set<Endpoint>> FactGatherer::ReadListening() const {
+  std::set<Endpoint> endpoints;
   const auto ipv4 = Read("/proc/net/tcp");
   if (!ipv4.ok()) {
     return ipv4.status();
@@ -291,13 +374,15 @@ absl::StatusOr<std::set<int>> FactGatherer::ReadListening() const {
     if (words.size() < 4 || words[3] != kListening) {
       continue;
     }
-    const std::vector<std::string> address = absl::StrSplit(words[1], ':');
+    const std::pair<absl::string_view, absl::string_view> address =
+        absl::StrSplit(words[1], absl::MaxSplits(':', 1));
+    const auto ip = ParseProcAddress(address.first);
     int port = 0;
-    if (absl::SimpleHexAtoi(address.back(), &port)) {
-      ports.insert(port);
+    if (ip.has_value() && absl::SimpleHexAtoi(address.second, &port)) {
+      endpoints.insert({.ip = IpText(*ip), .port = port});
     }
   }
-  return ports;
+  return endpoints;
 }
 
 absl::StatusOr<int64_t> FactGatherer::ReadOpenFiles() const {

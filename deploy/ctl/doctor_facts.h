@@ -6,6 +6,7 @@
 #ifndef FERRY_DEPLOY_CTL_DOCTOR_FACTS_H_
 #define FERRY_DEPLOY_CTL_DOCTOR_FACTS_H_
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -40,6 +41,17 @@ struct Process {
   NamedValues flags{};
 };
 
+// Where a server listens.
+struct Endpoint {
+  std::string ip;  // as inet_ntop() writes it; empty: each of the machine
+  int port = 0;
+
+  auto operator<=>(const Endpoint&) const = default;
+};
+
+// Reads the IP address of a flag; a name is any address, as is 0.0.0.0.
+Endpoint EndpointOf(const std::string& address, int port);
+
 struct DoctorFacts {
   // The version of NVIDIA's driver. NOT_FOUND: there is none;
   // FAILED_PRECONDITION: it does not start; else the reason.
@@ -48,8 +60,8 @@ struct DoctorFacts {
   absl::StatusOr<std::vector<PlannedServer>> servers;  // empty: none are named
   absl::StatusOr<NamedValues> environment;             // this process's own
   absl::StatusOr<std::vector<Process>> processes;
-  absl::StatusOr<bool> has_uvm;             // the device node that CUDA opens
-  absl::StatusOr<std::set<int>> listening;  // TCP ports
+  absl::StatusOr<bool> has_uvm;  // the device node that CUDA opens
+  absl::StatusOr<std::set<Endpoint>> listening;  // by TCP
   // Limits of this process: the most files that it may ask for, the processors
   // and bytes of its control groups, with the largest number for no limit.
   absl::StatusOr<int64_t> open_files;
@@ -82,7 +94,7 @@ class FactGatherer {
       const std::string& folder) const;
   absl::StatusOr<std::vector<Process>> ReadProcesses() const;
   absl::StatusOr<bool> LookForUvm() const;
-  absl::StatusOr<std::set<int>> ReadListening() const;
+  absl::StatusOr<std::set<Endpoint>> ReadListening() const;
   absl::StatusOr<int64_t> ReadOpenFiles() const;
 
   const std::string root_;

@@ -27,13 +27,17 @@ absl::StatusOr<Answer> Ask(const ServerFlags& flags) {
   const TimePoint until = Clock::Steady().Now() + flags.timeout();
   const std::string& address = flags.addresses.front();
   const bench::AdminClient admin(address, *connection, flags.timeout());
-  if (absl::Status status = admin.Drain(); !status.ok()) {
-    return OfCall(status, flags);
-  }
-  Tell(address, "was told to drain");
-  const auto end = AwaitServerEnd(address, *connection, until, [&] {
+  const auto drain = [&] {
+    absl::Status status = admin.Drain();
+    if (status.ok()) {
+      Tell(address, "was told to drain");
+    }
+    return status;
+  };
+  const auto tell = [&] {
     Tell(address, "is not ready any more, and answers what it has");
-  });
+  };
+  const auto end = DrainServer(address, *connection, until, drain, tell);
   if (!end.ok()) {
     return OfCall(end.status(), flags);
   }

@@ -1,4 +1,4 @@
-// Implements AwaitServerEnd() by watches of the server's health: a server ends
+// Implements DrainServer() by watches of the server's health: a server ends
 // them once it has answered what it admitted, and then a new watch finds none.
 #include "deploy/ctl/drain_watch.h"
 
@@ -16,13 +16,20 @@ using grpc::health::v1::Health;
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
+absl::Status ToStatus(const grpc::Status& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                      PrintableText(status.error_message()));
+}
+
 }  // namespace
 
-absl::StatusOr<ServerEnd> AwaitServerEnd(
+absl::StatusOr<ServerEnd> DrainServer(
     const std::string& address, const bench::ConnectionOptions& connection,
-    TimePoint until, absl::FunctionRef<void()> tell) {
+    TimePoint until, absl::FunctionRef<absl::Status()> drain,
+    absl::FunctionRef<void()> tell) {
   const auto stub = Health::NewStub(bench::MakeChannel(address, connection));
-  bool was_not_ready = false;
+  bool was_told = false;
+  bool drains = false;
   for (;;) {
     grpc::ClientContext context;
     context.set_deadline(bench::DeadlineIn(until - Clock::Steady().Now()));
@@ -31,31 +38,41 @@ absl::StatusOr<ServerEnd> AwaitServerEnd(
     HealthCheckResponse response;
     bool has_answered = false;
     bool is_replaced = false;
-    while (watch->Read(&response)) {
+    absl::Status refusal;
+    while (refusal.ok() && !is_replaced && watch->Read(&response)) {
       has_answered = true;
-      if (response.status() != HealthCheckResponse::SERVING) {
-        if (!was_not_ready) {
-          tell();
-        }
-        was_not_ready = true;
-      } else if (was_not_ready) {  // no server that drains is ready again
-        is_replaced = true;
-        context.TryCancel();
+      if (!was_told) {
+        was_told = true;
+        refusal = drain();
       }
+      const bool is_ready = response.status() == HealthCheckResponse::SERVING;
+      if (!is_ready && refusal.ok() && !drains) {
+        drains = true;
+        tell();
+      }
+      is_replaced = is_ready && drains;  // no server that drains is ready again
+    }
+    if (!refusal.ok() || is_replaced) {
+      context.TryCancel();
     }
     const grpc::Status status = watch->Finish();
+    if (!refusal.ok()) {
+      return refusal;
+    }
     if (is_replaced) {
       return ServerEnd::kReplaced;
+    }
+    if (!was_told) {
+      return ToStatus(status);
     }
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
       return ServerEnd::kStillThere;
     }
     if (status.error_code() != grpc::StatusCode::UNAVAILABLE) {
-      return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                          PrintableText(status.error_message()));
+      return ToStatus(status);
     }
     if (!has_answered) {
-      return ServerEnd::kGone;
+      return drains ? ServerEnd::kGone : ServerEnd::kLost;
     }
   }
 }

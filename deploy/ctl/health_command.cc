@@ -3,13 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/printable_text.h"
+#include "deploy/ctl/ask_each.h"
 #include "deploy/ctl/commands.h"
 #include "deploy/ctl/server_answers.h"
 #include "deploy/ctl/server_flags.h"
@@ -32,28 +32,36 @@ std::string ReasonIn(absl::string_view body) {
   return PrintableText(absl::StripAsciiWhitespace(body));
 }
 
+Health AskHealth(const HttpSource& source, const std::string& wanted,
+                 Duration timeout) {
+  Health health = {.address = source.address};
+  const auto page =
+      GetPage(source, absl::StrCat("/v2/health/", wanted), {}, timeout);
+  if (!page.ok()) {
+    health.failure = page.status();
+  } else if (page->code == kGood) {
+    health.is_good = true;
+  } else if (page->code == kBad) {
+    health.reason = ReasonIn(page->body);
+  } else {
+    health.failure = absl::FailedPreconditionError(absl::StrCat(
+        source.url(), ": expected /v2/health/", wanted,
+        " of a ferry-server's metrics port, got HTTP code ", page->code));
+  }
+  return health;
+}
+
 absl::StatusOr<Answer> Ask(const HealthFlags& flags) {
   const auto sources = ReadSources(flags.server);
   if (!sources.ok()) {
     return sources.status();
   }
   const std::string wanted = flags.is_live_wanted ? "live" : "ready";
-  std::vector<Health> servers;
-  for (const HttpSource& source : *sources) {
-    const auto page = GetPage(source, absl::StrCat("/v2/health/", wanted), {},
-                              flags.server.timeout());
-    if (!page.ok()) {
-      return page.status();
-    }
-    if (page->code != kGood && page->code != kBad) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          source.url(), ": expected /v2/health/", wanted,
-          " of a ferry-server's metrics port, got HTTP code ", page->code));
-    }
-    const bool is_good = page->code == kGood;
-    servers.push_back({.address = source.address,
-                       .is_good = is_good,
-                       .reason = is_good ? "" : ReasonIn(page->body)});
+  const auto servers = AskEach(*sources, [&](const HttpSource& source) {
+    return AskHealth(source, wanted, flags.server.timeout());
+  });
+  if (absl::Status status = FailureOfAll(servers); !status.ok()) {
+    return status;
   }
   return HealthAnswer(wanted, servers);
 }

@@ -7,6 +7,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -15,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "base/check.h"
 #include "base/printable_text.h"
 #include "bench/client/connection.h"
 #include "bench/report/report_json.h"
@@ -24,25 +27,13 @@ namespace {
 
 constexpr char kHttp[] = "http://";
 constexpr char kHttps[] = "https://";
+constexpr int kHttpPort = 80;
+constexpr int kHttpsPort = 443;
 constexpr int kLastPort = 65535;
 constexpr int kOk = 200;
 constexpr int kUnauthorized = 401;
 constexpr int kForbidden = 403;
 constexpr size_t kMaxShown = 200;  // bytes of another's text in a message
-
-// Splits "host", "host:9090" or "[::1]:9090"; returns whether it is one.
-bool Split(absl::string_view server, HttpSource& source) {
-  const size_t colon = server.find(
-      ':', absl::StartsWith(server, "[") ? server.find(']') : size_t{0});
-  source.host = std::string(server.substr(0, colon));
-  if (colon == absl::string_view::npos) {
-    return !source.host.empty();
-  }
-  int port = 0;
-  const bool is_port = absl::SimpleAtoi(server.substr(colon + 1), &port);
-  source.port = absl::StrCat(":", port);
-  return !source.host.empty() && is_port && port >= 1 && port <= kLastPort;
-}
 
 // Returns the host as inet_pton() takes it, if it is an IP address.
 std::string WithoutBrackets(absl::string_view host) {
@@ -52,10 +43,60 @@ std::string WithoutBrackets(absl::string_view host) {
   return std::string(host);
 }
 
-bool IsIp(const std::string& text) {
+bool IsIpv6(const std::string& text) {
   in6_addr bytes;
-  return inet_pton(AF_INET, text.c_str(), &bytes) == 1 ||
-         inet_pton(AF_INET6, text.c_str(), &bytes) == 1;
+  return inet_pton(AF_INET6, text.c_str(), &bytes) == 1;
+}
+
+bool IsIp(const std::string& text) {
+  in_addr bytes;
+  return inet_pton(AF_INET, text.c_str(), &bytes) == 1 || IsIpv6(text);
+}
+
+// Splits "host", "host:9090" or "[::1]:9090"; returns whether it is one.
+bool Split(absl::string_view server, HttpSource& source) {
+  const bool has_bracket = absl::StartsWith(server, "[");
+  const size_t end = has_bracket ? server.find(']') : server.find(':');
+  const size_t host_size = has_bracket && end != absl::string_view::npos
+                               ? end + 1
+                               : std::min(end, server.size());
+  source.host = std::string(server.substr(0, host_size));
+  const bool is_host = has_bracket ? absl::EndsWith(source.host, "]") &&
+                                         IsIpv6(WithoutBrackets(source.host))
+                                   : !source.host.empty();
+  absl::string_view rest = server.substr(host_size);
+  if (rest.empty()) {
+    return is_host;
+  }
+  int port = 0;
+  const bool is_port =
+      absl::ConsumePrefix(&rest, ":") && absl::SimpleAtoi(rest, &port);
+  source.port = absl::StrCat(":", port);
+  return is_host && is_port && port >= 1 && port <= kLastPort;
+}
+
+// Returns a client of the source's server. By its URL cpp-httplib 0.11 would
+// take no IPv6 address that has letters.
+std::unique_ptr<httplib::ClientImpl> MakeClient(const HttpSource& source) {
+  const bool has_tls = source.scheme == kHttps;
+  const std::string address = WithoutBrackets(source.host);
+  const std::string& name =
+      source.authority.empty() ? address : source.authority;
+  int port = has_tls ? kHttpsPort : kHttpPort;
+  if (!source.port.empty()) {
+    Check(absl::SimpleAtoi(absl::StripPrefix(source.port, ":"), &port),
+          "a source has a port that was read");
+  }
+  std::unique_ptr<httplib::ClientImpl> http;
+  if (has_tls) {
+    http = std::make_unique<httplib::SSLClient>(name, port);
+  } else {
+    http = std::make_unique<httplib::ClientImpl>(name, port);
+  }
+  if (!source.authority.empty()) {
+    http->set_hostname_addr_map({{name, address}});
+  }
+  return http;
 }
 
 absl::StatusOr<HttpSource> ParseAddress(const std::string& flag,
@@ -123,6 +164,19 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
   return std::string(token);
 }
 
+void WarnOfClearToken(const std::string& host) {
+  const std::string name = WithoutBrackets(host);
+  if (name == "localhost" || name == "::1" ||
+      (absl::StartsWith(name, "127.") && IsIp(name))) {
+    return;
+  }
+  std::fprintf(
+      stderr,
+      "ferryctl: --token-file: without TLS the token can be read on its "
+      "way to %s: give https:// or --tls-ca\n",
+      host.c_str());
+}
+
 absl::StatusOr<HttpSource> MakeHttpSource(const std::string& flag,
                                           const std::string& address,
                                           const HttpFiles& files,
@@ -144,6 +198,9 @@ absl::StatusOr<HttpSource> MakeHttpSource(const std::string& flag,
       return token.status();
     }
     source->token = *std::move(token);
+    if (source->scheme == kHttp) {
+      WarnOfClearToken(source->host);
+    }
   }
   // It looks at the certificates, which cpp-httplib reads again.
   const auto connection = bench::ReadConnection({.tls_ca = files.ca});
@@ -158,23 +215,18 @@ absl::StatusOr<HttpReply> GetPage(const HttpSource& source,
                                   const std::string& page,
                                   const HttpParameters& parameters,
                                   Duration timeout) {
-  const std::string& name =
-      source.authority.empty() ? source.host : source.authority;
-  httplib::Client http(source.scheme + name + source.port);
-  if (!source.authority.empty()) {
-    http.set_hostname_addr_map({{name, WithoutBrackets(source.host)}});
-  }
-  http.set_connection_timeout(timeout);
-  http.set_read_timeout(timeout);
-  http.set_write_timeout(timeout);
+  const std::unique_ptr<httplib::ClientImpl> http = MakeClient(source);
+  http->set_connection_timeout(timeout);
+  http->set_read_timeout(timeout);
+  http->set_write_timeout(timeout);
   if (!source.ca_path.empty()) {
-    http.set_ca_cert_path(source.ca_path.c_str());
+    http->set_ca_cert_path(source.ca_path.c_str());
   }
   if (!source.token.empty()) {
-    http.set_bearer_token_auth(source.token);
+    http->set_bearer_token_auth(source.token);
   }
   httplib::Result reply =
-      http.Get(source.path + page, parameters, httplib::Headers());
+      http->Get(source.path + page, parameters, httplib::Headers());
   if (!reply) {
     return absl::UnavailableError(absl::StrCat(
         source.url(), page, ": expected an answer within ",

@@ -33,6 +33,10 @@ void AddHttpFlags(CLI::App& command, HttpFiles& files);
 // Returns the token in the file that --token-file names.
 absl::StatusOr<std::string> ReadToken(const std::string& path);
 
+// Says on standard error that a token goes to `host` as it is, by a connection
+// without TLS, where that is not this machine. `host`: "127.0.0.1", "[::1]".
+void WarnOfClearToken(const std::string& host);
+
 struct HttpSource {
   std::string address;    // as typed
   std::string scheme;     // "http://"

@@ -42,28 +42,24 @@ void AwaitMoment(TimePoint moment) {
 absl::StatusOr<plan::Recording> RecordServer(const HttpSource& source,
                                              int64_t seconds,
                                              const DeviceLink& link) {
-  TimePoint next = Clock::Steady().Now();
-  const auto first = Read(source);
+  TimePoint due = Clock::Steady().Now();
+  auto first = Read(source);
   if (!first.ok()) {
     return first.status();
   }
-  plan::Recording recording;
-  recording.period_s = std::chrono::duration<double>(kPeriod).count();
-  std::optional<MetricsReading> last = *first;
+  PageRecorder recorder(*std::move(first),
+                        std::chrono::duration<double>(kPeriod).count(), link);
   for (int64_t i = 0; i < seconds; ++i) {
-    next += kPeriod;
-    if (const TimePoint now = Clock::Steady().Now(); next <= now) {
-      next = now + kPeriod;  // the last page was late
+    due += kPeriod;
+    if (Clock::Steady().Now() >= due + kPeriod) {
+      recorder.Add(std::nullopt);  // the page before came so late
+      continue;
     }
-    AwaitMoment(next);
-    auto read = Read(source);
-    std::optional<MetricsReading> reading;
-    if (read.ok()) {
-      reading = *std::move(read);
-    }
-    AppendPeriod(last, reading, link, recording);
-    last = std::move(reading);
+    AwaitMoment(due);
+    auto page = Read(source);
+    recorder.Add(page.ok() ? std::optional(*std::move(page)) : std::nullopt);
   }
+  plan::Recording recording = recorder.recording();
   if (absl::Status status = plan::LeaveOutUnknown(recording, source.url());
       !status.ok()) {
     return status;

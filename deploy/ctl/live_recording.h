@@ -15,7 +15,8 @@
 namespace ferry::ctl {
 
 // Reads /metrics now and once in each second that follows, for so many; blocks
-// until then. A page that does not come later on is a gap.
+// until then. What a later page that does not come would have said of its
+// moment is a gap; PageRecorder bridges it otherwise.
 absl::StatusOr<plan::Recording> RecordServer(const HttpSource& source,
                                              int64_t seconds,
                                              const DeviceLink& link);

@@ -26,10 +26,10 @@ constexpr int kFound = 3;
 
 int Fail(const absl::Status& status) {
   std::fprintf(stderr, "ferryctl: %s\n", std::string(status.message()).c_str());
-  const bool is_unknown = absl::IsNotFound(status) ||
-                          absl::IsUnavailable(status) ||
-                          absl::IsFailedPrecondition(status);
-  return is_unknown ? kUnknown : kWrong;
+  const bool is_wrong =
+      absl::IsInvalidArgument(status) || absl::IsOutOfRange(status) ||
+      absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
+  return is_wrong ? kWrong : kUnknown;
 }
 
 int Print(const Answer& answer, bool in_json, Severity fail_on) {

@@ -1,7 +1,9 @@
 // Implements MetricsReading: names of metrics to values, and these to samples.
 #include "deploy/ctl/metrics_reading.h"
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -56,7 +58,7 @@ constexpr const char* kRead[] = {kStart,
                                  kSm,
                                  kDram,
                                  kPower};
-constexpr double kMostPeriods = 2;
+constexpr double kMostPeriods = 5;
 
 using Value = std::optional<double>;
 
@@ -263,34 +265,47 @@ absl::StatusOr<MetricsReading> ReadMetrics(absl::string_view page,
   return reading;
 }
 
-void AppendPeriod(const std::optional<MetricsReading>& from,
-                  const std::optional<MetricsReading>& to,
-                  const DeviceLink& link, plan::Recording& recording) {
-  const Value seconds = SecondsOf(from, to, recording.period_s);
+PageRecorder::PageRecorder(std::optional<MetricsReading> first, double period_s,
+                           const DeviceLink& link)
+    : link_(link), last_(std::move(first)) {
+  recording_.period_s = period_s;
+}
+
+void PageRecorder::Add(std::optional<MetricsReading> page) {
+  const Value seconds = SecondsOf(last_, page, recording_.period_s);
   const auto append = [&](Value (Period::*value)() const,
                           plan::Samples& samples) {
-    Append(
-        seconds.has_value() ? (Period(*from, *to, *seconds).*value)() : Value(),
-        samples);
+    Append(seconds.has_value() ? (Period(*last_, *page, *seconds).*value)()
+                               : Value(),
+           samples);
+    std::fill(samples.end() - 1 - static_cast<std::ptrdiff_t>(missed_),
+              samples.end(), samples.back());
   };
-  auto& signals = recording.signals;
+  auto& signals = recording_.signals;
   append(&Period::Load, signals[Signal::kLoad]);
   append(&Period::Busy, signals[Signal::kBusy]);
   append(&Period::BatchFill, signals[Signal::kBatchFill]);
   append(&Period::Stage, signals[Signal::kStage]);
   append(&Period::Padding, signals[Signal::kPadding]);
   append(&Period::Refused, signals[Signal::kRefused]);
-  append(&Period::Requests, recording.requests_per_second);
-  append(&Period::RequestsUnderWay, recording.requests_under_way);
-  Append(Sum(to, kSm), signals[Signal::kSm]);
-  Append(Sum(to, kDram), signals[Signal::kDram]);
+  append(&Period::Requests, recording_.requests_per_second);
+  append(&Period::RequestsUnderWay, recording_.requests_under_way);
+  Append(Sum(page, kSm), signals[Signal::kSm]);
+  Append(Sum(page, kDram), signals[Signal::kDram]);
+  Append(Share(Sum(page, kMemory, "kind=used\n"),
+               Sum(page, kMemory, "kind=total\n")),
+         signals[Signal::kMemory]);
   Append(
-      Share(Sum(to, kMemory, "kind=used\n"), Sum(to, kMemory, "kind=total\n")),
-      signals[Signal::kMemory]);
-  Append(Share(Sum(to, kPcie, "direction=received\n"), link.bytes_per_second),
-         signals[Signal::kPcie]);
-  Append(Sum(to, kPower), recording.power_w);
-  ++recording.size;
+      Share(Sum(page, kPcie, "direction=received\n"), link_.bytes_per_second),
+      signals[Signal::kPcie]);
+  Append(Sum(page, kPower), recording_.power_w);
+  ++recording_.size;
+  if (page.has_value()) {
+    last_ = std::move(page);
+    missed_ = 0;
+  } else {
+    ++missed_;
+  }
 }
 
 }  // namespace ferry::ctl

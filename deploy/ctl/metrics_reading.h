@@ -1,11 +1,12 @@
 // MetricsReading is what one page of a ferry-server's metrics says of its use;
-// AppendPeriod() makes a sample of two of them.
+// PageRecorder makes samples of them.
 //
-// Thread safety: plain values and free functions over them.
+// Thread safety: thread-compatible.
 // Invariants: what a page does not say is absent, never 0.
 #ifndef FERRY_DEPLOY_CTL_METRICS_READING_H_
 #define FERRY_DEPLOY_CTL_METRICS_READING_H_
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -39,17 +40,33 @@ struct DeviceLink {
   double bytes_per_second = 0;
 };
 
-// Appends the period between two readings; nothing stands for a page that did
-// not come. Load, busy, requests and shares of batches are differences of
-// counters over the time between the pages, absent where the server began anew
-// in it, a counter fell or is gone, the time is more than two periods, or, of a
-// share, there was nothing to have one of. Load is the sum over the models of
-// rows that arrived a second / capacity (docs/load.md), busy the seconds of all
-// instances over their number, requests under way their seconds a second
-// (Little's law).
-void AppendPeriod(const std::optional<MetricsReading>& from,
-                  const std::optional<MetricsReading>& to,
-                  const DeviceLink& link, plan::Recording& recording);
+// Makes a recording of pages that are read one a period. Load, busy, requests
+// and shares of batches are differences of counters over the time between two
+// pages; pages that did not come in between are bridged, as counters lose
+// nothing. They are absent where the server began anew in between, a counter
+// fell or is gone, the time is more than five periods, or, of a share, there
+// was nothing to have one of. Load is the sum over the models of rows that
+// arrived a second / capacity (docs/load.md), busy the seconds of all instances
+// over their number, requests under way their seconds a second (Little's law).
+// What a page says of its moment is of its period alone.
+class PageRecorder {
+ public:
+  // `first` is the page that the first period begins with.
+  PageRecorder(std::optional<MetricsReading> first, double period_s,
+               const DeviceLink& link);
+
+  // Appends a period with the page at its end; nothing stands for one that did
+  // not come.
+  void Add(std::optional<MetricsReading> page);
+
+  const plan::Recording& recording() const { return recording_; }
+
+ private:
+  const DeviceLink link_;
+  std::optional<MetricsReading> last_;  // that came
+  size_t missed_ = 0;                   // since then
+  plan::Recording recording_;
+};
 
 }  // namespace ferry::ctl
 

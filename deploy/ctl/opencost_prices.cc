@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/printable_text.h"
 #include "bench/plan/number_check.h"
+#include "deploy/ctl/time_text.h"
 
 namespace ferry::ctl {
 namespace {

@@ -40,6 +40,17 @@ absl::Status CheckTokenIsForOne(const HttpFiles& http, const std::string& from,
       " and ", prices.from, "; write the prices into a file"));
 }
 
+absl::StatusOr<plan::DatedPrices> ReadPricesBeside(
+    const RecordingFlags& recording, PriceSource source) {
+  if (absl::Status status =
+          CheckTokenIsForOne(recording.http, recording.server(), source);
+      !status.ok()) {
+    return status;
+  }
+  source.http = recording.http;
+  return ReadPrices(source);
+}
+
 CLI::Option* AddPricesFlag(CLI::App& command, PriceSource& source) {
   CLI::Option* const prices =
       command

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "bench/plan/price_file.h"
 #include "deploy/ctl/http_source.h"
+#include "deploy/ctl/recording_source.h"
 
 namespace ferry::ctl {
 
@@ -32,6 +33,11 @@ absl::StatusOr<plan::DatedPrices> ReadPrices(const PriceSource& source);
 // "" for none, and to a Prometheus with the prices.
 absl::Status CheckTokenIsForOne(const HttpFiles& http, const std::string& from,
                                 const PriceSource& prices);
+
+// The same of a command that has a recording, too: token and root certificates
+// are for both. Errors also as of CheckTokenIsForOne().
+absl::StatusOr<plan::DatedPrices> ReadPricesBeside(
+    const RecordingFlags& recording, PriceSource source);
 
 // Returns --prices, beside which it adds --currency. What a Prometheus needs
 // beyond these AddHttpFlags() adds, once for all that a command reads.

@@ -9,9 +9,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "base/printable_text.h"
 #include "bench/plan/object_reader.h"
+#include "deploy/ctl/json_member.h"
 
 namespace ferry::ctl {
 namespace {
@@ -28,17 +28,6 @@ absl::Status NotAsExpected(const std::string& name, const HttpReply& reply) {
       absl::StrCat(name, ": expected an answer of Prometheus, got HTTP code ",
                    reply.code, " and '", PrintableText(reply.body, kMaxShown),
                    "'; is the URL that of Prometheus?"));
-}
-
-// Returns a member; null where there is none.
-const Json& Member(const Json& json, const char* key) {
-  static const Json kNull;
-  const auto found = json.find(key);
-  return found == json.end() ? kNull : *found;
-}
-
-std::string TextOf(const Json& json) {
-  return json.is_string() ? json.get<std::string>() : std::string();
 }
 
 // Returns the samples or series of an answer, which is of that type.
@@ -103,17 +92,12 @@ std::string SeriesSample::Label(const std::string& name) const {
   return found == labels.end() ? "" : found->second;
 }
 
-std::string TimeText(int64_t seconds) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(seconds),
-                          absl::UTCTimeZone());
-}
-
 absl::StatusOr<int64_t> AskTime(const HttpSource& source) {
   const auto samples = QueryNow(source, "vector(time())");
   if (!samples.ok()) {
     return samples.status();
   }
-  // FormatTime() and sums of seconds hold what is before the year 9999.
+  // TimeText() and sums of seconds hold what is before the year 9999.
   constexpr double kLatest = 2.5e11;
   if (samples->size() != 1 || !(samples->front().value >= 0) ||
       !(samples->front().value < kLatest)) {

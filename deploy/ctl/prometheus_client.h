@@ -42,9 +42,6 @@ struct TimeRange {
   }
 };
 
-// Returns "2026-01-31T12:00:00Z" of seconds since the epoch.
-std::string TimeText(int64_t seconds);
-
 // Returns the time that Prometheus has, in seconds since the epoch.
 absl::StatusOr<int64_t> AskTime(const HttpSource& source);
 

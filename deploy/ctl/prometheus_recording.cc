@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/printable_text.h"
+#include "deploy/ctl/time_text.h"
 
 namespace ferry::ctl {
 namespace {
@@ -17,18 +18,24 @@ namespace {
 using plan::Signal;
 
 constexpr int64_t kLeastChosenStepS = 60;
-constexpr int64_t kHourS = 3600;
-constexpr int64_t kDayS = 24 * kHourS;
 constexpr size_t kMostListed = 10;  // servers in a message
 constexpr size_t kMaxShown = 100;   // bytes of a label in a message
 
-// @ stands for the labels of the server, STEP for a step, RATE for two.
+constexpr int64_t kRatePeriods = 2;
+
+// @ stands for the labels of the server, STEP for a step, RATE for
+// kRatePeriods of them.
 constexpr char kServersQuery[] =
-    "group by (job, instance) (last_over_time(ferry_instances{@}[STEP]))";
-constexpr char kLoadQuery[] = "sum(avg_over_time(ferry_load_ratio{@}[STEP]))";
+    "group without (__name__) (last_over_time(ferry_ready{@}[STEP]))";
+// Each server shows one ferry_ready a scrape: the mean over scrapes of a sum
+// over models, also where a version gave way to the next within the step.
+constexpr char kLoadQuery[] =
+    "sum(sum_over_time(ferry_load_ratio{@}[STEP]))"
+    " / sum(count_over_time(ferry_ready{@}[STEP]))";
 constexpr char kBusyQuery[] =
     "sum(rate(ferry_compute_busy_seconds_total{@}[RATE]))"
-    " / sum(avg_over_time(ferry_instances{@}[STEP]))";
+    " / (sum(sum_over_time(ferry_instances{@}[STEP]))"
+    " / sum(count_over_time(ferry_ready{@}[STEP])))";
 constexpr char kSmQuery[] = "avg(avg_over_time(ferry_gpm_sm_ratio{@}[STEP]))";
 constexpr char kMemoryQuery[] =
     "max(max_over_time(ferry_device_memory_bytes{kind=\"used\",@}[STEP])"
@@ -70,9 +77,10 @@ constexpr char kRequestsQuery[] =
 
 std::string QueryText(const std::string& query, const std::string& selector,
                       int64_t step_s) {
-  return absl::StrReplaceAll(query, {{"@", selector},
-                                     {"STEP", absl::StrCat(step_s, "s")},
-                                     {"RATE", absl::StrCat(2 * step_s, "s")}});
+  return absl::StrReplaceAll(
+      query, {{"@", selector},
+              {"STEP", absl::StrCat(step_s, "s")},
+              {"RATE", absl::StrCat(kRatePeriods * step_s, "s")}});
 }
 
 bool IsLabelName(const std::string& name) {
@@ -98,9 +106,11 @@ std::string Listed(const std::vector<SeriesSample>& servers) {
     if (listed.size() == kMostListed) {
       break;
     }
-    listed.insert(absl::StrCat(
-        "job=", PrintableText(server.Label("job"), kMaxShown),
-        " instance=", PrintableText(server.Label("instance"), kMaxShown)));
+    listed.insert(absl::StrJoin(
+        server.labels, " ", [](std::string* out, const auto& label) {
+          absl::StrAppend(out, label.first, "=",
+                          PrintableText(label.second, kMaxShown));
+        }));
   }
   return absl::StrCat(absl::StrJoin(listed, ", "),
                       servers.size() > kMostListed ? ", ..." : "");
@@ -172,9 +182,12 @@ absl::StatusOr<std::string> FindServer(const HttpSource& source,
                      "instance=HOST:PORT, got ",
                      servers->size(), ": ", Listed(*servers)));
   }
-  return absl::StrCat(selector, selector.empty() ? "" : ",",
-                      Matcher("job", servers->front().Label("job")), ",",
-                      Matcher("instance", servers->front().Label("instance")));
+  // Its labels include those that were asked for.
+  std::vector<std::string> matchers;
+  for (const auto& [name, value] : servers->front().labels) {
+    matchers.push_back(Matcher(name, value));
+  }
+  return absl::StrJoin(matchers, ",");
 }
 
 absl::StatusOr<NamedRecording> RecordFromPrometheus(
@@ -202,6 +215,7 @@ absl::StatusOr<NamedRecording> RecordFromPrometheus(
   plan::Recording recording;
   recording.period_s = static_cast<double>(range->step_s);
   recording.size = range->steps;
+  recording.rate_periods = static_cast<size_t>(kRatePeriods);
   std::vector<std::pair<std::string, plan::Samples*>> columns = {
       {kLoadQuery, &recording.signals[Signal::kLoad]},
       {kBusyQuery, &recording.signals[Signal::kBusy]},

@@ -7,15 +7,15 @@
 #include "absl/strings/str_cat.h"
 #include "base/replaced_file.h"
 #include "bench/report/report_json.h"
+#include "bench/report/writable_file.h"
 #include "deploy/ctl/live_recording.h"
 #include "deploy/ctl/source_flags.h"
+#include "deploy/ctl/time_text.h"
 #include "flags/value_checks.h"
 
 namespace ferry::ctl {
 namespace {
 
-constexpr int64_t kHourS = 3600;
-constexpr int64_t kDayS = 24 * kHourS;
 constexpr double kGiga = 1e9;
 
 DeviceLink LinkOf(const RecordingFlags& flags) {
@@ -92,10 +92,8 @@ void AddRecordingFlags(CLI::App& command, RecordingFlags& flags) {
          kHourS)
       ->needs(prometheus);
   AddHttpFlags(command, flags.http);
-  command
-      .add_option("--save", flags.save_path,
-                  "writes the recording, for --file later on")
-      ->type_name("FILE");
+  bench::AddResultFile(command, "--save", flags.save_path,
+                       "writes the recording, for --file later on");
   command
       .add_option("--pcie-gb-per-second", flags.link_gb_per_second,
                   "that can be copied to the device, as measured; without it "

@@ -29,6 +29,14 @@ struct RecordingFlags {
   HttpFiles http;
   double link_gb_per_second = 0;  // 1e9 bytes; 0: not known
   std::string save_path;          // empty: the recording is not kept
+
+  bool is_given() const {
+    return !path.empty() || duration_s > 0 || !prometheus.empty();
+  }
+  // What is asked; empty for a file.
+  const std::string& server() const {
+    return duration_s > 0 ? address : prometheus;
+  }
 };
 
 // `flags` outlives the parsing.

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/time.h"
 #include "base/printable_text.h"
+#include "deploy/ctl/time_text.h"
 
 namespace ferry::ctl {
 namespace {
@@ -53,8 +53,6 @@ std::string SentenceOf(const std::string& first, size_t servers, size_t good,
 }
 
 std::string AboutServer(const ServerLook& look) {
-  const absl::Time start =
-      absl::FromUnixSeconds(static_cast<int64_t>(look.start_s));
   std::vector<std::string> refusals;
   for (const auto& [reason, count] : look.refusals) {
     refusals.push_back(absl::StrFormat("%s %.0f", reason, count));
@@ -62,8 +60,7 @@ std::string AboutServer(const ServerLook& look) {
   return absl::StrCat(
       "ferry-server ", look.server_version, ", ",
       look.is_ready ? kReady : "not ready", ", up since ",
-      absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", start, absl::UTCTimeZone()),
-      "; refused since then: ",
+      TimeText(static_cast<int64_t>(look.start_s)), "; refused since then: ",
       refusals.empty() ? "none" : absl::StrJoin(refusals, ", "));
 }
 
@@ -124,11 +121,18 @@ void AddVersions(const ServerLook& look, bool is_alone, Answer& answer) {
   }
 }
 
+void AddFailure(const std::string& address, const absl::Status& failure,
+                Answer& answer) {
+  const bool is_silent = absl::IsUnavailable(failure);
+  answer.inputs.emplace_back(address, is_silent ? "no answer" : "no page");
+  answer.findings.push_back({Severity::kCritical,
+                             is_silent ? "unreachable" : "not_readable",
+                             std::string(failure.message())});
+}
+
 void AddServer(const ServerLook& look, bool is_alone, Answer& answer) {
-  if (!look.silence.empty()) {
-    answer.inputs.emplace_back(look.address, "no answer");
-    answer.findings.push_back(
-        {Severity::kCritical, "unreachable", look.silence});
+  if (!look.failure.ok()) {
+    AddFailure(look.address, look.failure, answer);
     return;
   }
   answer.inputs.emplace_back(look.address, AboutServer(look));
@@ -185,6 +189,10 @@ Answer HealthAnswer(const std::string& wanted,
   answer.command = "health";
   size_t good = 0;
   for (const Health& server : servers) {
+    if (!server.failure.ok()) {
+      AddFailure(server.address, server.failure, answer);
+      continue;
+    }
     answer.inputs.emplace_back(
         server.address, absl::StrCat(server.is_good ? "" : "not ", wanted));
     if (server.is_good) {
@@ -240,6 +248,15 @@ Answer DrainAnswer(const std::string& address, ServerEnd end,
     case ServerEnd::kReplaced:
       answer.sentence = absl::StrCat(
           address, " has drained, and another server answers there now.");
+      break;
+    case ServerEnd::kLost:
+      answer.sentence = absl::StrCat(address, " is gone.");
+      answer.findings.push_back(
+          {Severity::kCritical, "not_seen_to_drain",
+           absl::StrCat("expected ", address,
+                        " to say that it drains before it is gone, heard "
+                        "nothing of it: its log and exit code say whether it "
+                        "answered what it had")});
       break;
     case ServerEnd::kStillThere:
       answer.sentence =

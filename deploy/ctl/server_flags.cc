@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "flags/value_checks.h"
 
@@ -86,6 +87,10 @@ absl::StatusOr<bench::ConnectionOptions> ReadConnection(
       return token.status();
     }
     connection.headers.push_back(absl::StrCat("authorization:Bearer ", *token));
+    const std::string& address = flags.addresses.front();
+    if (!connection.tls && !absl::StartsWith(address, "unix:")) {
+      WarnOfClearToken(address.substr(0, address.rfind(':')));
+    }
   }
   return bench::ReadConnection(connection);
 }

@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/printable_text.h"
 #include "bench/device/metrics_page.h"
+#include "deploy/ctl/ask_each.h"
+#include "deploy/ctl/json_member.h"
 
 namespace ferry::ctl {
 namespace {
@@ -16,16 +18,8 @@ namespace {
 using Json = nlohmann::json;
 using Known = std::optional<double>;
 
-// Each returns a member, or what stands for none where it is not of the kind.
-const Json& Member(const Json& object, const char* key) {
-  static const Json none;
-  const auto found = object.find(key);
-  return object.is_object() && found != object.end() ? *found : none;
-}
-
 std::string Text(const Json& object, const char* key) {
-  const Json& member = Member(object, key);
-  return member.is_string() ? PrintableText(member.get<std::string>()) : "";
+  return PrintableText(TextOf(Member(object, key)));
 }
 
 Known Number(const Json& value) {
@@ -99,17 +93,15 @@ void AddDevice(const Json& device, ServerLook& look) {
       .temperature_celsius = Last(samples, "temperature_celsius")};
 }
 
-absl::StatusOr<ServerLook> LookAtOne(const HttpSource& server,
-                                     Duration timeout) {
+ServerLook LookAtOne(const HttpSource& server, Duration timeout) {
   const auto status = GetServerPage(server, "/status.json", timeout);
   const auto metrics =
       status.ok() ? GetServerPage(server, "/metrics", timeout) : status;
-  if (absl::IsUnavailable(metrics.status())) {
-    return ServerLook{.address = server.address,
-                      .silence = std::string(metrics.status().message())};
-  }
-  return metrics.ok() ? ParseLook(server.address, *status, *metrics)
-                      : metrics.status();
+  auto look = metrics.ok() ? ParseLook(server.address, *status, *metrics)
+                           : metrics.status();
+  return look.ok()
+             ? *std::move(look)
+             : ServerLook{.address = server.address, .failure = look.status()};
 }
 
 }  // namespace
@@ -145,17 +137,11 @@ absl::StatusOr<ServerLook> ParseLook(const std::string& address,
   return look;
 }
 
-absl::StatusOr<std::vector<ServerLook>> LookAt(
-    const std::vector<HttpSource>& servers, Duration timeout) {
-  std::vector<ServerLook> looks;
-  for (const HttpSource& server : servers) {
-    auto look = LookAtOne(server, timeout);
-    if (!look.ok()) {
-      return look.status();
-    }
-    looks.push_back(*std::move(look));
-  }
-  return looks;
+std::vector<ServerLook> LookAt(const std::vector<HttpSource>& servers,
+                               Duration timeout) {
+  return AskEach(servers, [timeout](const HttpSource& server) {
+    return LookAtOne(server, timeout);
+  });
 }
 
 }  // namespace ferry::ctl

@@ -2,6 +2,7 @@
 // fetches them from each server.
 //
 // Thread safety: plain values and free functions.
+// Errors of a look: those of GetServerPage() and ParseLook().
 #ifndef FERRY_DEPLOY_CTL_SERVER_LOOK_H_
 #define FERRY_DEPLOY_CTL_SERVER_LOOK_H_
 
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "deploy/ctl/http_source.h"
@@ -46,7 +48,7 @@ struct DeviceLook {
 
 struct ServerLook {
   std::string address;
-  std::string silence = {};  // why it did not answer; then all else is empty
+  absl::Status failure = {};  // why no page was read; then all else is empty
   std::string server_version = {};
   std::string state = {};  // "ready", "draining", as /status.json has it
   bool is_ready = false;
@@ -62,11 +64,10 @@ absl::StatusOr<ServerLook> ParseLook(const std::string& address,
                                      const std::string& status_page,
                                      const std::string& metrics_page);
 
-// Looks at each of those servers, one after the other. A server that does not
-// answer is a look that says so; other errors are GetServerPage()'s and
-// ParseLook()'s.
-absl::StatusOr<std::vector<ServerLook>> LookAt(
-    const std::vector<HttpSource>& servers, Duration timeout);
+// Looks at those servers, at all at once. One whose pages are not to be had is
+// a look that says so.
+std::vector<ServerLook> LookAt(const std::vector<HttpSource>& servers,
+                               Duration timeout);
 
 }  // namespace ferry::ctl
 

@@ -5,12 +5,11 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "deploy/ctl/time_text.h"
 
 namespace ferry::ctl {
 namespace {
 
-constexpr int64_t kHourS = 3600;
-constexpr int64_t kDayS = 24 * kHourS;
 constexpr int64_t kLongestWindowS = 366 * kDayS;
 
 }  // namespace

@@ -1,12 +1,13 @@
 // Implements `ferryctl status` and `ferryctl top`: from the pages of running
 // servers to one page, once or each second.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
+#include <future>
 #include <memory>
-#include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "deploy/ctl/ask_each.h"
 #include "deploy/ctl/commands.h"
 #include "deploy/ctl/server_answers.h"
 #include "deploy/ctl/server_flags.h"
@@ -17,6 +18,7 @@ namespace ferry::ctl {
 namespace {
 
 constexpr Duration kPeriod = std::chrono::seconds(1);
+constexpr Duration kKeyPeriod = std::chrono::milliseconds(20);
 
 absl::StatusOr<Answer> AskStatus(const ServerFlags& flags) {
   const auto servers = ReadSources(flags);
@@ -24,19 +26,15 @@ absl::StatusOr<Answer> AskStatus(const ServerFlags& flags) {
     return servers.status();
   }
   const auto looks = LookAt(*servers, flags.timeout());
-  if (!looks.ok()) {
-    return looks.status();
+  if (absl::Status status = FailureOfAll(looks); !status.ok()) {
+    return status;
   }
-  if (std::all_of(looks->begin(), looks->end(), [](const ServerLook& look) {
-        return !look.silence.empty();
-      })) {
-    return absl::UnavailableError(looks->front().silence);
-  }
-  return StatusAnswer(*looks);
+  return StatusAnswer(looks);
 }
 
 // Shows the status each second until it is to end; returns the last one, which
-// stays where the screen was.
+// stays where the screen was. A look that waits for servers keeps no key
+// waiting: it ends after the screen is given back.
 absl::StatusOr<Answer> AskTop(const ServerFlags& flags) {
   if (!TerminalScreen::IsThere()) {
     return AskStatus(flags);
@@ -45,14 +43,26 @@ absl::StatusOr<Answer> AskTop(const ServerFlags& flags) {
   if (!servers.ok()) {
     return servers.status();
   }
+  std::future<std::vector<ServerLook>> look;
   TerminalScreen screen;
+  absl::StatusOr<Answer> answer =
+      absl::UnavailableError("the end came before an answer");
   for (;;) {
-    const auto looks = LookAt(*servers, flags.timeout());
-    if (!looks.ok()) {
-      return looks.status();
+    look = std::async(std::launch::async, [&servers, &flags] {
+      return LookAt(*servers, flags.timeout());
+    });
+    while (look.wait_for(Duration::zero()) != std::future_status::ready) {
+      if (screen.WaitForEnd(kKeyPeriod)) {
+        return answer;
+      }
     }
-    const Answer answer = StatusAnswer(*looks);
-    screen.Show(absl::StrCat("q ends. ", AnswerText(answer)));
+    const std::vector<ServerLook> looks = look.get();
+    if (absl::Status status = FailureOfAll(looks);
+        !status.ok() && !absl::IsUnavailable(status)) {
+      return status;
+    }
+    answer = StatusAnswer(looks);
+    screen.Show(absl::StrCat("q ends. ", AnswerText(*answer)));
     if (screen.WaitForEnd(kPeriod)) {
       return answer;
     }

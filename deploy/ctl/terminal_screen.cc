@@ -20,12 +20,12 @@
 namespace ferry::ctl {
 namespace {
 
-// The other screen, without a cursor; and back.
-constexpr char kBegin[] = "\x1b[?1049h\x1b[?25l";
-constexpr char kEnd[] = "\x1b[?25h\x1b[?1049l";
-constexpr char kTopLeft[] = "\x1b[H";
-constexpr char kRestOfLine[] = "\x1b[K";
-constexpr char kRestOfScreen[] = "\x1b[J";
+// The other screen, without a cursor, on which wide characters that a line has
+// no room for begin no other; and back.
+constexpr char kBegin[] = "\x1b[?1049h\x1b[?25l\x1b[?7l";
+constexpr char kEnd[] = "\x1b[?7h\x1b[?25h\x1b[?1049l";
+// To the top left, and clear the screen.
+constexpr char kNewPage[] = "\x1b[H\x1b[J";
 constexpr char kCtrlC = 3;
 // The size of a terminal that does not tell it.
 constexpr size_t kColumns = 80;
@@ -52,7 +52,7 @@ std::string ScreenText(absl::string_view text, size_t columns, size_t rows) {
   std::vector<absl::string_view> lines =
       absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
   lines.resize(std::min(lines.size(), rows));
-  return absl::StrJoin(lines, absl::StrCat(kRestOfLine, "\n"),
+  return absl::StrJoin(lines, "\n",
                        [&](std::string* out, absl::string_view line) {
                          absl::StrAppend(out, Cut(line, columns));
                        });
@@ -89,10 +89,9 @@ TerminalScreen::~TerminalScreen() {
 void TerminalScreen::Show(const std::string& text) {
   winsize size = {};
   ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-  Write(absl::StrCat(kTopLeft,
+  Write(absl::StrCat(kNewPage,
                      ScreenText(text, size.ws_col == 0 ? kColumns : size.ws_col,
-                                size.ws_row == 0 ? kRows : size.ws_row),
-                     kRestOfLine, kRestOfScreen));
+                                size.ws_row == 0 ? kRows : size.ws_row)));
 }
 
 bool TerminalScreen::TakeKeys() {

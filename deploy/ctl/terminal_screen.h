@@ -19,8 +19,7 @@
 
 namespace ferry::ctl {
 
-// Returns the first `rows` lines, each cut to so many characters, with
-// "\x1b[K\n" between them: what was in the line before is gone.
+// Returns the first `rows` lines, each cut to so many characters.
 std::string ScreenText(absl::string_view text, size_t columns, size_t rows);
 
 class TerminalScreen {

@@ -14,6 +14,7 @@
 #include "bench/device/metrics_page.h"
 #include "deploy/ctl/metrics_reading.h"
 #include "deploy/ctl/source_flags.h"
+#include "deploy/ctl/time_text.h"
 
 namespace ferry::ctl {
 namespace {
@@ -23,8 +24,6 @@ constexpr char kStart[] = "process_start_time_seconds";
 constexpr char kBusy[] = "ferry_compute_busy_seconds_total";
 constexpr char kClientSeconds[] = "ferry_client_compute_seconds_total";
 constexpr char kDevice[] = "ferry_device_info";
-constexpr int64_t kHourS = 3600;
-constexpr int64_t kDayS = 24 * kHourS;
 // A server whose samples are further apart is away to Prometheus.
 constexpr int64_t kLookBackS = 300;
 
@@ -187,11 +186,10 @@ absl::StatusOr<MeasuredUse> UseOfPage(absl::string_view page, absl::Time now) {
   use.begin = absl::UnixEpoch() + absl::Seconds(start.front().value);
   use.end = now;
   if (use.begin >= use.end) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "expected a server that began before ",
-        TimeText(absl::ToUnixSeconds(now)), ", the time of this machine, got ",
-        TimeText(absl::ToUnixSeconds(use.begin)),
-        "; does one of the two clocks go wrong?"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("expected a server that began before ", TimeText(now),
+                     ", the time of this machine, got ", TimeText(use.begin),
+                     "; does one of the two clocks go wrong?"));
   }
   SetUse({.models = SeriesOf(page, kBusy),
           .clients = SeriesOf(page, kClientSeconds),

@@ -28,6 +28,8 @@ DAY = 24 * HOUR
 SERVER = 'job="ferry",instance="a:8002"'
 MODEL = f'{SERVER},model="m",version="1"'
 INSTANCES = 2
+CLUSTERS = ("east", "west")
+VERSIONS_LOAD, VERSIONS_BUSY = 0.5, 0.25
 CLIENTS = {"one": 0.5, "three": 1}  # of the time of an instance
 
 
@@ -72,6 +74,7 @@ def openmetrics(begin, end):
     def gauge(name, labels, values):
         return series(name, labels, lambda moment: values[hour_of(moment)])
 
+    yield from gauge("ferry_ready", SERVER, [1] * 24)
     yield from gauge("ferry_load_ratio", MODEL, Day.LOADS)
     yield from gauge("ferry_instances", MODEL, [INSTANCES] * 24)
     for instance in range(INSTANCES):
@@ -92,11 +95,14 @@ def openmetrics(begin, end):
     yield from gauge("ferry_device_memory_bytes", device + ',kind="used"',
                      [1e9 * share for share in Day.MEMORIES])
     # Another server, which was there on the last day alone.
-    other = 'job="ferry",instance="b:8002",model="m",version="1"'
-    for name in ("ferry_instances", "ferry_load_ratio"):
+    other = 'job="ferry",instance="b:8002"'
+    for name, labels in (("ferry_ready", other),
+                         ("ferry_instances", other + ',model="m",version="1"'),
+                         ("ferry_load_ratio", other + ',model="m",version="1"')):
         for moment in moments:
             if moment >= end - DAY:
-                yield f"{name}{{{other}}} 1 {moment}"
+                yield f"{name}{{{labels}}} 1 {moment}"
+    yield from version_that_changes(end)
     nodes = (("n1", "g5.xlarge", 0.95, 0), ("n2", "g5.xlarge", 0.96, 0),
              ("n3", "g5.xlarge", 0.31, 1), ("n4", "m5.large", 0, 0))
     for node, kind, price, is_spot in nodes:
@@ -107,6 +113,29 @@ def openmetrics(begin, end):
                 if moment >= end - DAY:
                     yield f"{name}{{{labels}}} {value} {moment}"
     yield "# EOF"
+
+
+def version_that_changes(end):
+    """Yields lines of two servers of one job and instance, in the middle of an
+    hour of which a version follows another."""
+    moments = range(end - 3 * DAY + 30, end, 60)
+    change = end - 2 * DAY + HOUR // 2
+    for cluster in CLUSTERS:
+        labels = f'job="ferry",instance="c:8002",cluster="{cluster}"'
+        for moment in moments:
+            yield f"ferry_ready{{{labels}}} 1 {moment}"
+        for version, there in (
+                (1, [moment for moment in moments if moment < change]),
+                (2, [moment for moment in moments if moment >= change])):
+            of_version = f'{labels},model="m",version="{version}"'
+            for name, value in (("ferry_load_ratio", VERSIONS_LOAD),
+                                ("ferry_instances", 1)):
+                for moment in there:
+                    yield f"{name}{{{of_version}}} {value} {moment}"
+            for moment in there:
+                yield ("ferry_compute_busy_seconds_total"
+                       f'{{{of_version},model_instance="0"}} '
+                       f"{VERSIONS_BUSY * (moment - there[0])} {moment}")
 
 
 def numbers_of(values, unit):
@@ -174,9 +203,8 @@ class WeekTest(CtlCase):
                 ("power W", Day.POWERS, 1), ("requests/s", Day.RATES, 1)):
             self.assertEqual(rows[name], numbers_of(values, unit) |
                              {"samples": "10080"}, name)
-        # The first hour of the night has the last request in its first rate.
         idle = {one["name"]: one["value"] for one in answer["numbers"]}
-        self.assertEqual(idle["idle_hours"], 7 * 10)
+        self.assertEqual(idle["idle_hours"], 7 * 11)
         by_busy = 100 * sum(Day.BUSIES) / 24
         (beside,) = [one["text"] for one in answer["findings"]
                      if one["name"] == "by_busy"]
@@ -203,13 +231,26 @@ class WeekTest(CtlCase):
     def test_several_servers_are_listed(self):
         self.assert_refused(
             1, "--label: expected labels that leave one server, as "
-            "instance=HOST:PORT, got 2: job=ferry instance=a:8002, job=ferry "
-            "instance=b:8002", *self.profile, "7d")
+            "instance=HOST:PORT, got 4: cluster=east instance=c:8002 job=ferry, "
+            "cluster=west instance=c:8002 job=ferry, instance=a:8002 job=ferry, "
+            "instance=b:8002 job=ferry", *self.profile, "7d")
+        self.assert_refused(
+            1, "got 2: cluster=east instance=c:8002 job=ferry, cluster=west ",
+            *self.profile, "7d", "--label", "instance=c:8002")
+
+    def test_a_version_that_follows_another_is_counted_once(self):
+        answer = self.answer(*self.profile, "50h", "--step", "1h", "--label",
+                             "instance=c:8002", "--label", "cluster=east")
+        rows = {row["signal"]: row for row in answer["rows"]}
+        for name, value in (("load %", VERSIONS_LOAD), ("busy %", VERSIONS_BUSY)):
+            for column in ("mean", "p50", "p95", "peak"):
+                self.assertAlmostEqual(float(rows[name][column]), 100 * value,
+                                       delta=0.5, msg=(name, column))
 
     def test_without_our_series_it_cannot_know(self):
         self.assert_refused(
-            2, 'expected series of a ferry-server with instance="c:8002", got '
-            "none", *self.profile, "7d", "--label", "instance=c:8002")
+            2, 'expected series of a ferry-server with instance="z:8002", got '
+            "none", *self.profile, "7d", "--label", "instance=z:8002")
 
     def test_steps_may_be_longer(self):
         answer = self.answer(*self.profile, "7d", "--step", "1h", "--label",
@@ -267,6 +308,39 @@ class WeekTest(CtlCase):
             1, "--label: expected labels that leave one server", "cost",
             "allocate", "--from-prometheus", self.url, "--prices", "prices.json",
             "--device", "slice")
+
+    def test_hours_of_a_week_without_requests_are_saved(self):
+        idle = sum(rate == 0 for rate in Day.RATES) * 7
+        (self.folder / "prices.json").write_text(json.dumps(
+            {"currency": "USD", "as_of": time.strftime("%Y-%m-%d", time.gmtime()),
+             "source": "test", "rows": [
+                 {"device": "d", "region": "r", "kind": kind, "per_hour": price,
+                  **term} for kind, price, term in
+                 (("on_demand", 2, {}),
+                  ("reserved", 1, {"term_hours": 8760}))]}))
+        week = ("--from-prometheus", self.url, "--window", "7d", "--label",
+                "instance=a:8002")
+        prices = ("--prices", "prices.json", "--device", "d")
+        answer = self.answer("cost", "schedule", *prices, *week)
+        numbers = {one["name"]: one["value"] for one in answer["numbers"]}
+        self.assertEqual(numbers["idle_hours"], idle)
+        self.assertAlmostEqual(numbers["off_share"], idle / 168)
+        self.assertAlmostEqual(numbers["saved_per_month"], 2 * 720 * idle / 168,
+                               1)
+        self.assertIn("on for 91 of 168 hours a week", answer["answer"])
+        self.assertIn('instance="a:8002"', answer["inputs"]["recording"])
+        # Half the price for all hours against the price for 91 of 168.
+        answer = self.answer("advise", *week, *prices)
+        rows = {row["step"]: row["answer"] for row in answer["rows"]}
+        self.assertIn(f"load was {100 * sum(Day.LOADS) / 24:.1f} % on average",
+                      rows["measure"])
+        numbers = {one["name"]: one["value"] for one in answer["numbers"]}
+        self.assertAlmostEqual(numbers["used_share"], 91 / 168)
+        self.assert_refused(1, "expected one of --on-hours-per-week and a "
+                            "recording (--file, --duration or --from-prometheus), "
+                            "got both", "cost", "schedule", *prices, *week,
+                            "--on-hours-per-week", "60")
+        self.assert_refused(1, "got none", "cost", "schedule", *prices)
 
     def test_prices_of_opencost(self):
         cost = ("cost", "spot", "--prices", self.url, "--device", "g5.xlarge",
@@ -360,6 +434,23 @@ class WrongPrometheusTest(CtlCase):
                 "schedule", "--prices", f"http://{empty.address}", "--device",
                 "L4", "--on-hours-per-week", "60")
 
+    def test_token_that_would_go_unencrypted_is_told(self):
+        (self.folder / "token").write_text("sesame")
+        warning = ("ferryctl: --token-file: without TLS the token can be read on "
+                   "its way to nowhere.invalid: give https:// or --tls-ca\n")
+        token = ("--timeout-secs=1", "--token-file=token")
+        for command, is_told in (
+                ((*self.profile("nowhere.invalid"), token[1]), True),
+                (("health", "--address=nowhere.invalid:1", *token), True),
+                (("drain", "--address=nowhere.invalid:1", *token), True),
+                (("health", "--address=https://nowhere.invalid", *token), False),
+                (("health", "--address=[::1]:1", *token), False),
+                (("drain", "--address=unix:no.sock", *token), False),
+                (("health", "--address=127.0.0.1:1", *token), False)):
+            ended = self.ask(*command)
+            self.assertEqual(ended.returncode, 2, ended)
+            self.assertEqual(ended.stderr.startswith(warning), is_told, ended)
+
     def test_wrong_flags(self):
         self.assert_refused(1, "expected one of --file, --duration and "
                             "--from-prometheus, got 0", "profile")
@@ -439,7 +530,7 @@ class LiveTest(CtlCase):
             self.assertAlmostEqual(
                 requests / load, self.REQUESTS * self.CAPACITY / self.ROWS)
 
-    def test_a_page_that_fails_and_a_restart_are_gaps(self):
+    def test_a_restart_is_a_gap_and_a_page_that_fails_is_bridged(self):
         reads = []
 
         def reply(*_):
@@ -454,9 +545,21 @@ class LiveTest(CtlCase):
                                 "--duration", "5s", "--save", "r.json")
         recording = json.loads((self.folder / "r.json").read_text())
         # Reads 1 to 6: the second fails, before the fifth it began anew.
-        self.assertEqual([recording["load"][i] for i in (0, 1, 3)], [None] * 3)
+        load = recording["load"]
+        self.assertEqual([one is None for one in load],
+                         [False, False, False, True, False])
+        self.assertEqual(load[0], load[1])
         self.assertEqual(recording["memory"],
                          [None, 0.303, 0.304, 0.305, 0.306])
+
+    def test_addresses_of_ipv6_may_have_letters(self):
+        with Replies(lambda *_: (200, self.page(1))) as server:
+            port = server.address.partition(":")[2]
+            for address in (f"[::ffff:7f00:1]:{port}",
+                            f"http://[::ffff:127.0.0.1]:{port}"):
+                self.assert_refused(2, "load is unknown: expected 30 samples",
+                                    "profile", "--duration", "1s", "--from",
+                                    address)
 
     def test_certificates_are_checked(self):
         pair = make_certificate(self.folder, "localhost")

@@ -11,6 +11,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import struct
 import subprocess
 import tempfile
@@ -18,6 +19,7 @@ import termios
 import threading
 import unittest
 
+import grpc
 import jsonschema
 
 import trust
@@ -31,8 +33,9 @@ SCHEMA = jsonschema.Draft202012Validator(
 LIMIT_S = 60
 TOKENS = {scope: f"{scope}-5ca1ab1e-token" for scope in ("infer", "read", "admin")}
 # The other screen without a cursor, and back.
-BEGIN, END = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
-TOP_LEFT, REST = "\x1b[H", "\x1b[K\x1b[J"
+BEGIN, END = ("\x1b[?1049h\x1b[?25l\x1b[?7l",
+              "\x1b[?7h\x1b[?25h\x1b[?1049l")
+NEW_PAGE = "\x1b[H\x1b[J"
 
 
 def ask(*flags):
@@ -152,6 +155,10 @@ class PagesTest(ServerCase):
                          f"127.0.0.1:{server.metrics_port}")
         answer = self.answer(0, "status", pages(server), pages(server))
         self.assertEqual(answer["answer"], "2 of 2 servers are ready.")
+        answer = self.answer(3, "health", pages(server), away)
+        self.assertEqual(answer["answer"], "1 of 2 servers are ready.")
+        self.assertEqual([one["name"] for one in answer["findings"]],
+                         ["unreachable"])
 
     def test_pages_of_another_server(self):
         class Other(http.server.BaseHTTPRequestHandler):
@@ -251,6 +258,12 @@ class TrustTest(ServerCase):
         self.assertEqual(ask("drain", where[0], self.ca, *pair,
                              admin).returncode, 0)
         self.assertEqual(self.server.wait(), 0)
+        told = re.findall(r"admin call (\S+) client='([^']*)' peer=ipv4:127",
+                          "".join(self.server.log))
+        self.assertEqual(set(told), {
+            ("/ferry.v1.Admin/GetRuntimeOptions", "admin-client"),
+            ("/ferry.v1.Admin/GetRuntimeOptions", "ops-client"),
+            ("/ferry.v1.Admin/Drain", "admin-client")})
 
     def test_flags_that_need_others(self):
         pair = self.pair("client")
@@ -309,9 +322,9 @@ class SetTest(ServerCase):
     def test_server_without_the_calls_says_which_flag(self):
         server = self.start()
         for command in (("set", "--model=sim"), ("drain",)):
-            self.assert_refused(2, f"{server.address}: the server has no "
-                                "ferry.v1.Admin: start ferry-server with "
-                                "--admin-rpc", *command,
+            self.assert_refused(2, f"{server.address}: the server has no such "
+                                "call of ferry.v1.Admin: start ferry-server with "
+                                "--admin-rpc, and a newer one", *command,
                                 f"--address={server.address}")
 
     def test_other_port_than_that_of_admin(self):
@@ -344,6 +357,8 @@ class DrainTest(ServerCase):
         log = "".join(server.log)
         self.assertEqual(code, 0, log)
         self.assertIn("drains rpc=Drain", log)
+        self.assertRegex(log, r"admin call /ferry\.v1\.Admin/Drain client='' "
+                         r"peer=\S+:\d+")
         self.assertEqual(ended.returncode, 0, ended)
         self.assertEqual(ended.stderr.splitlines(), [
             f"ferryctl: {server.address} was told to drain",
@@ -395,6 +410,88 @@ class DrainTest(ServerCase):
         self.assertEqual(server.wait(), 128 + signal.SIGINT)
 
 
+class OtherServer:
+    """A server of health and of ferry.v1.Admin whose watches say what is given:
+    first `before`, and `after` once it was told to drain; then it is gone."""
+
+    SERVING, NOT_SERVING = b"\x08\x01", b"\x08\x02"
+
+    def __init__(self, before, after, has_drain=True):
+        self._drained = threading.Event()
+
+        def watch(_, context):
+            yield from before
+            self._drained.wait(LIMIT_S)
+            yield from after
+            context.abort(grpc.StatusCode.UNAVAILABLE, "gone")
+
+        def drain(_, _context):
+            self._drained.set()
+            return b""
+
+        self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(4))
+        self._server.add_generic_rpc_handlers([
+            grpc.method_handlers_generic_handler(
+                "grpc.health.v1.Health",
+                {"Watch": grpc.unary_stream_rpc_method_handler(
+                    lambda *call: self._watched(watch, *call))}),
+            grpc.method_handlers_generic_handler(
+                "ferry.v1.Admin",
+                {"Drain": grpc.unary_unary_rpc_method_handler(drain)}
+                if has_drain else {})])
+        port = self._server.add_insecure_port("127.0.0.1:0")
+        self.address = f"127.0.0.1:{port}"
+        self._watches = 0
+
+    def _watched(self, watch, *call):
+        self._watches += 1
+        if self._watches > 1:  # it is gone
+            call[1].abort(grpc.StatusCode.UNAVAILABLE, "gone")
+        yield from watch(*call)
+
+    def __enter__(self):
+        self._server.start()
+        return self
+
+    def __exit__(self, *_):
+        self._drained.set()
+        self._server.stop(None).wait()
+
+
+class DrainWatchTest(ServerCase):
+
+    def drain(self, code, *says, **keywords):
+        with OtherServer(*says, **keywords) as server:
+            answer = self.answer(code, "drain", f"--address={server.address}",
+                                 "--timeout-secs=20")
+            return (answer["answer"].removeprefix(server.address),
+                    [one["name"] for one in answer["findings"]])
+
+    def test_end_without_a_word_of_it_is_no_drain(self):
+        self.assertEqual(self.drain(3, [OtherServer.SERVING], []),
+                         (" is gone.", ["not_seen_to_drain"]))
+
+    def test_server_that_drains_is_seen_to(self):
+        self.assertEqual(
+            self.drain(0, [OtherServer.SERVING], [OtherServer.NOT_SERVING]),
+            (" has drained, and is gone.", []))
+
+    def test_another_server_in_its_place(self):
+        self.assertEqual(
+            self.drain(0, [OtherServer.SERVING],
+                       [OtherServer.NOT_SERVING, OtherServer.SERVING]),
+            (" has drained, and another server answers there now.", []))
+
+    def test_server_that_lacks_a_model_may_drain(self):
+        self.assertEqual(self.drain(0, [OtherServer.NOT_SERVING], []),
+                         (" has drained, and is gone.", []))
+
+    def test_older_server_cannot(self):
+        with OtherServer([OtherServer.SERVING], [], has_drain=False) as server:
+            self.assert_refused(2, "no such call of ferry.v1.Admin", "drain",
+                                f"--address={server.address}")
+
+
 class Terminal:
     """ferryctl top on a terminal of its own."""
 
@@ -420,10 +517,8 @@ class Terminal:
 
     def pages(self):
         """Returns the lines of each page that was shown whole."""
-        return [[line.removesuffix("\x1b[K") for line in page.split("\r\n")]
-                for page in re.findall(
-                    f"{re.escape(TOP_LEFT)}(.*?){re.escape(REST)}", self.text,
-                    re.S)]
+        return [page.partition(END)[0].split("\r\n")
+                for page in self.text.split(NEW_PAGE)[1:-1]]
 
     def end(self):
         """Waits for the end, and returns the exit code."""
@@ -508,6 +603,17 @@ class TopTest(ServerCase):
                 os.write(terminal.master, b"q")
                 self.assertEqual(terminal.end(), 3)
                 self.check_given_back(terminal)
+
+    def test_server_that_is_silent_keeps_no_key_waiting(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            port = silent.getsockname()[1]
+            with Terminal(f"--address=127.0.0.1:{port}", "--timeout-secs=20",
+                          pages(self.server)) as terminal:
+                self.assertTrue(terminal.shows(lambda text: BEGIN in text))
+                os.write(terminal.master, b"q")
+                self.assertTrue(terminal.shows(lambda text: END in text))
+                self.assertEqual(terminal.pages(), [])
+                self.assertIsNone(terminal.process.poll(), "the look goes on")
 
     def test_error_gives_the_terminal_back(self):
         with Terminal("--address=http://127.0.0.1:"

@@ -179,7 +179,7 @@ class BaseServiceTest(ServersCase):
     def test_runtime_options_are_ferrys_own(self):
         with serving(BaseService({"x": [-1, 4]})) as address:
             told = self.bench("tune", "-u", address, "-m", "m", *SEARCH, code=1)
-        self.assertIn("the server has no ferry.v1.Admin", told)
+        self.assertIn("the server has no such call of ferry.v1.Admin", told)
 
     def test_soak_compares_raw_contents(self):
         flags = ("-m", "m", "--duration-secs", 1, "--rate", 20, "--max-rows", 3,

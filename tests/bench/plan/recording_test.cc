@@ -102,6 +102,12 @@ TEST(RecordingTest, WrongFilesAreRefusedByTheirKey) {
   EXPECT_THAT(Refusal(R"({"format": "ferry-recording/1", "load": [1],
                           "period_seconds": 0})"),
               HasSubstr("period_seconds: expected"));
+  for (const char* wrong : {"0", "1.5", "3601", "\"2\""}) {
+    EXPECT_THAT(
+        Refusal(With(absl::StrCat(R"("load": [1], "rate_periods": )", wrong))),
+        HasSubstr("rate_periods: expected"))
+        << wrong;
+  }
 }
 
 TEST(SummaryTest, QuantilesAreSamples) {
@@ -136,12 +142,30 @@ TEST(IdleHoursTest, HoursWithoutARequest) {
   Recording recording;
   recording.period_s = 60;
   EXPECT_EQ(HoursWithoutRequests(recording), std::nullopt);
-  recording.requests_per_second.assign(3 * 60, 0);
+  recording.size = 3 * 60;
+  recording.requests_per_second.assign(recording.size, 0);
   EXPECT_EQ(HoursWithoutRequests(recording), 3);
   recording.requests_per_second[61] = 0.1;
   EXPECT_EQ(HoursWithoutRequests(recording), 2);
   recording.requests_per_second[179] = std::nullopt;
   EXPECT_EQ(HoursWithoutRequests(recording), 1) << "that is not known";
+  recording.requests_per_second[179] = 0;
+  recording.requests_per_second[61] = 0;
+  recording.requests_per_second[59] = recording.requests_per_second[60] = 0.1;
+  EXPECT_EQ(HoursWithoutRequests(recording), 1);
+  recording.rate_periods = 2;
+  EXPECT_EQ(HoursWithoutRequests(recording), 2)
+      << "the request came before the hour";
+  recording.requests_per_second[61] = 0.1;
+  EXPECT_EQ(HoursWithoutRequests(recording), 1) << "it came in the hour";
+  recording.rate_periods = 61;
+  EXPECT_EQ(HoursWithoutRequests(recording), std::nullopt)
+      << "each rate is over other hours, too";
+  recording.rate_periods = 1;
+  EXPECT_EQ(BusyHoursPerWeek(recording), 112);
+  recording.requests_per_second.resize(59);
+  recording.size = 59;
+  EXPECT_EQ(BusyHoursPerWeek(recording), std::nullopt);
   recording.period_s = 25 * 60;
   EXPECT_EQ(HoursWithoutRequests(recording), std::nullopt)
       << "an hour is no whole number of these";

@@ -44,6 +44,14 @@ TEST(AdviseAnswerTest, EachStepIsARowAndWhatItSaysIsKeptOnce) {
   EXPECT_EQ(answer.gravest(), Severity::kWarning);
 }
 
+TEST(AdviseAnswerTest, AnInputThatAStepHasOtherwiseIsOfThatStep) {
+  Advice advice = Of(std::nullopt);
+  advice.steps[1].answer->inputs = {{"rate", "measured"}};
+  EXPECT_THAT(
+      AdviseAnswer(advice).inputs,
+      ElementsAre(Pair("rate", "given"), Pair("rate of size", "measured")));
+}
+
 plan::PriceRow Price(int64_t devices_per_instance) {
   return {.device = "d",
           .region = "r",

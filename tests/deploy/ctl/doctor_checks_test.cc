@@ -17,6 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using Outcome = Check::Outcome;
 
 constexpr char kSlice[] = "MIG-11111111-aaaa-bbbb-cccc-dddddddddddd";
@@ -64,7 +65,7 @@ DoctorFacts Healthy() {
   facts.environment = NamedValues();
   facts.processes = std::vector<Process>{{.id = 1, .program = "init"}};
   facts.has_uvm = true;
-  facts.listening = std::set<int>{22};
+  facts.listening = std::set<Endpoint>{{.ip = "", .port = 22}};
   facts.open_files = 1048576;
   facts.processors = std::numeric_limits<int>::max();
   facts.memory_bytes = std::numeric_limits<int64_t>::max();
@@ -343,7 +344,7 @@ TEST(DoctorChecksTest, PortsThatAreTaken) {
   DoctorFacts facts = Healthy();
   EXPECT_THAT(CheckPorts(facts).findings, IsEmpty());
   EXPECT_EQ(CheckPorts(facts).evidence, "8101, 8201");
-  facts.listening = std::set<int>{8201};
+  facts.listening = std::set<Endpoint>{{.ip = "", .port = 8201}};
   ExpectFound(CheckPorts(facts), Severity::kCritical, "port_in_use",
               "port 8201, --metrics-port of /etc/ferry/a.env, is in use, and "
               "by no ferry-server: `ss -ltnp 'sport = :8201'`");
@@ -357,6 +358,32 @@ TEST(DoctorChecksTest, PortsThatAreTaken) {
               "whether by a ferry-server is unknown: cannot read FILE");
   facts.listening = Denied();
   ExpectUnknown(CheckPorts(facts), "ports_are_unknown", "Permission denied");
+}
+
+TEST(DoctorChecksTest, PortsAreThoseOfAnAddress) {
+  const auto on = [](const std::string& ip) {
+    return Server({{"--grpc-address", ip}, {"--metrics-address", ip}});
+  };
+  DoctorFacts facts = Healthy();
+  facts.servers = Servers{on("10.0.0.1"), on("10.0.0.2"), on("fd00::0a")};
+  facts.listening = std::set<Endpoint>{{.ip = "127.0.0.1", .port = 8001}};
+  EXPECT_THAT(CheckPorts(facts).findings, IsEmpty());
+  facts.servers->push_back(on("fd00::a"));
+  EXPECT_THAT(CheckPorts(facts).findings, SizeIs(2)) << "gRPC and metrics";
+  facts.servers =
+      Servers{on("10.0.0.1"),
+              Server({{"--grpc-address", "0.0.0.0"}, {"--metrics-port", "0"}})};
+  facts.listening = std::set<Endpoint>();
+  ExpectFound(CheckPorts(facts), Severity::kCritical, "port_given_twice",
+              "port 8001 is given 2 times");
+  facts.servers = Servers{on("localhost")};
+  facts.listening = std::set<Endpoint>{{.ip = "127.0.0.1", .port = 8001}};
+  ExpectFound(CheckPorts(facts), Severity::kCritical, "port_in_use",
+              "port 8001, --grpc-port");
+  facts.servers = Servers{on("10.0.0.1")};
+  facts.listening = std::set<Endpoint>{{.ip = "", .port = 8002}};
+  ExpectFound(CheckPorts(facts), Severity::kCritical, "port_in_use",
+              "port 8002, --metrics-port");
 }
 
 TEST(DoctorChecksTest, PortsOfFlags) {

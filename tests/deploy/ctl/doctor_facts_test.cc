@@ -98,9 +98,12 @@ TEST(DoctorFactsTest, NoLimitOfMemoryInGroupsOfVersionOne) {
 TEST(DoctorFactsTest, ListeningPortsOfBothFamilies) {
   const TempFolder root;
   root.Write("proc/net/tcp", kTcp);
-  EXPECT_THAT(*Gather(root).listening, ElementsAre(8101));
+  EXPECT_THAT(*Gather(root).listening,
+              ElementsAre(Endpoint{.ip = "127.0.0.1", .port = 8101}));
   root.Write("proc/net/tcp6", kTcp6);
-  EXPECT_THAT(*Gather(root).listening, ElementsAre(8101, 8201));
+  EXPECT_THAT(*Gather(root).listening,
+              UnorderedElementsAre(Endpoint{.ip = "127.0.0.1", .port = 8101},
+                                   Endpoint{.ip = "", .port = 8201}));
 }
 
 TEST(DoctorFactsTest, ProcessesByTheirCommandLines) {
@@ -148,8 +151,10 @@ TEST(DoctorFactsTest, EnvFilesAreServersAsTheUnitStartsThem) {
   root.Write("etc/ferry/a.env",
              "# a comment\n; another\n\nFERRY_DEVICE=MIG-1\n"
              "FERRY_GRPC_ADDRESS=127.0.0.1\nFERRY_GRPC_PORT=8101\n"
+             "FERRY_METRICS_ADDRESS=10.0.0.1\n"
              "FERRY_METRICS_PORT=\"8201\"\nCUDA_VISIBLE_DEVICES='0'\n"
-             "FERRY_ARGUMENTS=--threads=4  --grpc-max-connections 9\n");
+             "FERRY_ARGUMENTS=--threads=4  --grpc-max-connections 9 "
+             "'--x=a \"b' --y=\"c  d\" --z=''\n");
   root.Write("etc/ferry/tokens", "FERRY_DEVICE=no\n");
   const auto servers = Gather(root).servers;
   ASSERT_TRUE(servers.ok()) << servers.status();
@@ -161,8 +166,10 @@ TEST(DoctorFactsTest, EnvFilesAreServersAsTheUnitStartsThem) {
       (*servers)[0].flags,
       UnorderedElementsAre(
           Pair("--device", "MIG-1"), Pair("--grpc-address", "127.0.0.1"),
-          Pair("--grpc-port", "8101"), Pair("--metrics-port", "8201"),
-          Pair("--threads", "4"), Pair("--grpc-max-connections", "9")));
+          Pair("--grpc-port", "8101"), Pair("--metrics-address", "10.0.0.1"),
+          Pair("--metrics-port", "8201"), Pair("--threads", "4"),
+          Pair("--grpc-max-connections", "9"), Pair("--x", "a \"b"),
+          Pair("--y", "c  d"), Pair("--z", "")));
   EXPECT_EQ((*servers)[1].source, "/etc/ferry/b.env");
   EXPECT_THAT((*servers)[1].flags, Contains(Pair("--device", "cpu")));
 }
@@ -173,6 +180,10 @@ TEST(DoctorFactsTest, EnvFilesThatAreWrongAreNamed) {
   EXPECT_EQ(Gather(root).servers.status().message(),
             "/etc/ferry/a.env: FERRY_ARGUMENTS: expected flags of "
             "ferry-server, got 'yes'");
+  root.Write("etc/ferry/a.env", "FERRY_ARGUMENTS=--x=\"a b\n");
+  EXPECT_EQ(Gather(root).servers.status().message(),
+            "/etc/ferry/a.env: FERRY_ARGUMENTS: expected each quote to be "
+            "closed, found an open \"");
   const TempFolder other;
   other.Write("etc/ferry", "no folder");
   EXPECT_THAT(Gather(other).servers.status().message(),

@@ -31,6 +31,7 @@ TEST(HttpSourceTest, AddressesAreHostAndPortOrUrls) {
            {"host:1/prometheus", "http://host:1/prometheus"},
            {"http://host", "http://host"},
            {"https://[::1]", "https://[::1]"},
+           {"[fd00::a]:1", "http://[fd00::a]:1"},
            {"https://[::1]:443/prometheus/", "https://[::1]:443/prometheus"}}) {
     const auto source = MakeHttpSource("--from", address, {});
     ASSERT_TRUE(source.ok()) << source.status();
@@ -40,11 +41,31 @@ TEST(HttpSourceTest, AddressesAreHostAndPortOrUrls) {
 }
 
 TEST(HttpSourceTest, WrongAddressesAreRefused) {
-  for (const char* wrong :
-       {"", "http://", "ftp://a", "a b:1", "a:1?b", "a:1#b", "a:1/\nb",
-        "https:///x", "host", "host/x", ":8002", "host:", "host:0",
-        "host:65536", "host:http", "http://host:", "a:b:1", "[::1]",
-        "unix:/run/ferry.sock"}) {
+  for (const char* wrong : {"",
+                            "http://",
+                            "ftp://a",
+                            "a b:1",
+                            "a:1?b",
+                            "a:1#b",
+                            "a:1/\nb",
+                            "https:///x",
+                            "host",
+                            "host/x",
+                            ":8002",
+                            "host:",
+                            "host:0",
+                            "host:65536",
+                            "host:http",
+                            "http://host:",
+                            "a:b:1",
+                            "[::1]",
+                            "[::1",
+                            "[::1:80",
+                            "http://[::1",
+                            "[::1]a:80",
+                            "[]:80",
+                            "[host]:80",
+                            "unix:/run/ferry.sock"}) {
     EXPECT_THAT(Refusal(wrong),
                 HasSubstr("--from: expected host:port, or a URL of http"))
         << wrong;

@@ -62,10 +62,10 @@ std::optional<MetricsReading> ReadPage(const Page& page, double at_s) {
 
 plan::Recording Period(const std::optional<MetricsReading>& from,
                        const std::optional<MetricsReading>& to) {
-  plan::Recording recording;
-  AppendPeriod(from, to, {}, recording);
-  EXPECT_EQ(recording.size, 1U);
-  return recording;
+  PageRecorder recorder(from, 1, {});
+  recorder.Add(to);
+  EXPECT_EQ(recorder.recording().size, 1U);
+  return recorder.recording();
 }
 
 void ExpectGap(const plan::Recording& recording) {
@@ -135,12 +135,14 @@ ferry_gpm_pcie_bytes_per_second{uuid="GPU-1",direction="sent"} 9e9
 ferry_gpm_pcie_bytes_per_second{uuid="GPU-1",direction="received"} 5e9
 )",
                          0);
-  plan::Recording recording;
-  AppendPeriod(std::nullopt, page, {.bytes_per_second = 20e9}, recording);
-  AppendPeriod(std::nullopt, page, {}, recording);
-  EXPECT_THAT(recording.signals.at(Signal::kDram), ElementsAre(0.6, 0.6));
-  EXPECT_THAT(recording.signals.at(Signal::kPcie),
-              ElementsAre(0.25, std::nullopt));
+  PageRecorder recorder(std::nullopt, 1, {.bytes_per_second = 20e9});
+  recorder.Add(page);
+  EXPECT_THAT(recorder.recording().signals.at(Signal::kDram), ElementsAre(0.6));
+  EXPECT_THAT(recorder.recording().signals.at(Signal::kPcie),
+              ElementsAre(0.25));
+  const auto unknown = Period(std::nullopt, page);
+  EXPECT_THAT(unknown.signals.at(Signal::kDram), ElementsAre(0.6));
+  EXPECT_THAT(unknown.signals.at(Signal::kPcie), ElementsAre(std::nullopt));
 }
 
 TEST(MetricsReadingTest, AServerThatRestsIsAtZero) {
@@ -189,13 +191,38 @@ TEST(MetricsReadingTest, ACounterThatIsGoneIsAGapAndANewOneBeginsAtZero) {
       ElementsAre(std::nullopt));
 }
 
-TEST(MetricsReadingTest, APageThatDoesNotComeIsAGapOnBothSides) {
+TEST(MetricsReadingTest, WithoutTheOtherPageThereIsNoDifference) {
   ExpectGap(Period(ReadPage({.rows = 5}, 0), std::nullopt));
   ExpectGap(Period(std::nullopt, ReadPage({.rows = 5}, 1)));
 }
 
+TEST(MetricsReadingTest, PagesThatDoNotComeAreBridged) {
+  PageRecorder recorder(ReadPage({.rows = 0}, 0), 1, {});
+  recorder.Add(Read(absl::StrCat(Text({.rows = 20}), kDevice), 1));
+  recorder.Add(std::nullopt);
+  recorder.Add(std::nullopt);
+  recorder.Add(Read(absl::StrCat(Text({.rows = 200}), kDevice), 4));
+  const plan::Recording& recording = recorder.recording();
+  EXPECT_EQ(recording.size, 4U);
+  // 180 rows in 3 s of 200 rows/s.
+  EXPECT_THAT(recording.signals.at(Signal::kLoad),
+              ElementsAre(0.1, 0.3, 0.3, 0.3));
+  EXPECT_THAT(recording.requests_per_second, ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(recording.signals.at(Signal::kSm),
+              ElementsAre(0.5, std::nullopt, std::nullopt, 0.5))
+      << "a page says it of its moment";
+}
+
+TEST(MetricsReadingTest, ARestartBesideAMissingPageIsAGap) {
+  PageRecorder recorder(ReadPage({.rows = 5}, 0), 1, {});
+  recorder.Add(std::nullopt);
+  recorder.Add(ReadPage({.rows = 9, .start_s = 1001}, 2));
+  EXPECT_THAT(recorder.recording().signals.at(Signal::kLoad),
+              ElementsAre(std::nullopt, std::nullopt));
+}
+
 TEST(MetricsReadingTest, AStallIsAGap) {
-  ExpectGap(Period(ReadPage({.rows = 5}, 0), ReadPage({.rows = 9}, 2.1)));
+  ExpectGap(Period(ReadPage({.rows = 5}, 0), ReadPage({.rows = 9}, 5.1)));
   ExpectGap(Period(ReadPage({.rows = 5}, 1), ReadPage({.rows = 9}, 1)));
 }
 

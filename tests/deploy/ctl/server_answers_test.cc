@@ -43,7 +43,8 @@ ServerLook Busy() {
 }
 
 ServerLook Silent() {
-  return {.address = "b:8002", .silence = "b:8002: got none"};
+  return {.address = "b:8002",
+          .failure = absl::UnavailableError("b:8002: got none")};
 }
 
 TEST(StatusAnswerTest, OneServerIsOnePage) {
@@ -83,6 +84,21 @@ TEST(StatusAnswerTest, SeveralServersHaveRowsOfTheirsAndThoseThatAreSilent) {
   EXPECT_EQ(answer.findings[1].name, "unreachable");
   EXPECT_EQ(answer.findings[1].text, "b:8002: got none");
   EXPECT_EQ(answer.gravest(), Severity::kCritical);
+}
+
+TEST(StatusAnswerTest, ServerThatRefusesHidesNoOther) {
+  const absl::Status refusal = absl::PermissionDeniedError("c:1: code 401");
+  for (const Answer& answer :
+       {StatusAnswer({Busy(), {.address = "c:1", .failure = refusal}}),
+        HealthAnswer("ready", {{"127.0.0.1:8002", true},
+                               {.address = "c:1", .failure = refusal}})}) {
+    EXPECT_EQ(answer.sentence, "1 of 2 servers are ready.");
+    EXPECT_EQ(answer.inputs.back(),
+              (std::pair<std::string, std::string>("c:1", "no page")));
+    EXPECT_EQ(answer.findings.back().severity, Severity::kCritical);
+    EXPECT_EQ(answer.findings.back().name, "not_readable");
+    EXPECT_EQ(answer.findings.back().text, "c:1: code 401");
+  }
 }
 
 TEST(StatusAnswerTest, ServerThatIsNotReadySaysWhy) {

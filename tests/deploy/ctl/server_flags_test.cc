@@ -22,7 +22,8 @@ std::string TokenFile(const std::string& text) {
 
 TEST(ReadConnectionTest, TokenOfTheFileIsAHeader) {
   const auto connection =
-      ReadConnection({.http = {.token = TokenFile("5ca1ab1e\n")}});
+      ReadConnection({.addresses = {"127.0.0.1:8001"},
+                      .http = {.token = TokenFile("5ca1ab1e\n")}});
   ASSERT_TRUE(connection.ok()) << connection.status();
   EXPECT_THAT(connection->headers,
               ElementsAre(Pair("authorization", "Bearer 5ca1ab1e")));

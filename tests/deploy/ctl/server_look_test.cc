@@ -42,7 +42,7 @@ TEST(ParseLookTest, FactsAreOfTheLastSampleAndOfNow) {
   const auto look = ParseLook("host:1", kStatus, kMetrics);
   ASSERT_TRUE(look.ok()) << look.status();
   EXPECT_EQ(look->address, "host:1");
-  EXPECT_EQ(look->silence, "");
+  EXPECT_TRUE(look->failure.ok());
   EXPECT_EQ(look->server_version, "0.1.0");
   EXPECT_EQ(look->state, "incomplete");
   EXPECT_FALSE(look->is_ready);

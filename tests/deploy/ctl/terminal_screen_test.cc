@@ -7,7 +7,7 @@ namespace ferry::ctl {
 namespace {
 
 TEST(ScreenTextTest, LinesAreCutAndNotWrapped) {
-  EXPECT_EQ(ScreenText("abcdef\n\nabc\n", 4, 9), "abcd\x1b[K\n\x1b[K\nabc");
+  EXPECT_EQ(ScreenText("abcdef\n\nabc\n", 4, 9), "abcd\n\nabc");
   EXPECT_EQ(ScreenText("abcd", 4, 9), "abcd");
   EXPECT_EQ(ScreenText("", 4, 9), "");
 }
@@ -19,8 +19,8 @@ TEST(ScreenTextTest, CharactersOfSeveralBytesAreNotCutInTwo) {
 }
 
 TEST(ScreenTextTest, LinesPastTheLastRowAreLeftOut) {
-  EXPECT_EQ(ScreenText("a\nb\nc\n", 9, 2), "a\x1b[K\nb");
-  EXPECT_EQ(ScreenText("a\nb\n", 9, 2), "a\x1b[K\nb");
+  EXPECT_EQ(ScreenText("a\nb\nc\n", 9, 2), "a\nb");
+  EXPECT_EQ(ScreenText("a\nb\n", 9, 2), "a\nb");
 }
 
 }  // namespace
