@@ -108,20 +108,6 @@ constexpr Cause kCauses[] = {
      .confirmations = {},
      .has_steady_requests = false}};
 
-// Returns the samples of the periods in which requests came.
-Samples Active(const Samples& samples, const Samples& requests) {
-  if (requests.empty()) {
-    return samples;
-  }
-  Samples active;
-  for (size_t i = 0; i < samples.size(); ++i) {
-    if (requests[i].has_value() && *requests[i] > 0) {
-      active.push_back(samples[i]);
-    }
-  }
-  return active;
-}
-
 // How much samples vary: their standard deviation over their mean.
 std::optional<double> Variation(const Samples& samples,
                                 const std::string& name) {
@@ -173,8 +159,7 @@ class Examination {
     const auto summary =
         column == recording_.signals.end()
             ? absl::FailedPreconditionError(name + " was not sampled")
-            : Summarize(Active(column->second, recording_.requests_per_second),
-                        name);
+            : Summarize(ActiveSamples(recording_, column->second), name);
     if (!summary.ok()) {
       if (is_needed) {
         Miss(std::string(summary.status().message()));
@@ -192,11 +177,12 @@ class Examination {
   }
 
   void LookWhetherSteady() {
-    const Samples& requests = recording_.requests_per_second;
     const auto rate =
-        Variation(Active(requests, requests), "requests_per_second");
-    const auto under_way = Variation(
-        Active(recording_.requests_under_way, requests), "requests_under_way");
+        Variation(ActiveSamples(recording_, recording_.requests_per_second),
+                  "requests_per_second");
+    const auto under_way =
+        Variation(ActiveSamples(recording_, recording_.requests_under_way),
+                  "requests_under_way");
     if (!rate.has_value() || !under_way.has_value()) {
       Miss(
           "requests_per_second and requests_under_way were not sampled, or "
@@ -248,8 +234,9 @@ absl::Span<const Cause> Causes() { return kCauses; }
 absl::StatusOr<Diagnosis> Diagnose(const Recording& recording) {
   Diagnosis diagnosis;
   const Samples& requests = recording.requests_per_second;
-  diagnosis.samples =
-      requests.empty() ? recording.size : Active(requests, requests).size();
+  diagnosis.samples = requests.empty()
+                          ? recording.size
+                          : ActiveSamples(recording, requests).size();
   for (const Cause& cause : kCauses) {
     Examination examination(cause, recording);
     if (examination.is_refuted()) {

@@ -165,6 +165,20 @@ absl::Status LeaveOutUnknown(Recording& recording, const std::string& name) {
   return absl::OkStatus();
 }
 
+Samples ActiveSamples(const Recording& recording, const Samples& samples) {
+  const Samples& requests = recording.requests_per_second;
+  if (requests.empty()) {
+    return samples;
+  }
+  Samples active;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (requests[i].has_value() && *requests[i] > 0) {
+      active.push_back(samples[i]);
+    }
+  }
+  return active;
+}
+
 absl::StatusOr<Summary> Summarize(const Samples& samples,
                                   const std::string& name) {
   std::vector<double> known;

@@ -52,6 +52,10 @@ std::optional<double> SampleOf(double value);
 // message where no signal is left.
 absl::Status LeaveOutUnknown(Recording& recording, const std::string& name);
 
+// Returns the samples of the periods in which requests came; all of them where
+// requests were not sampled. `samples` is a column of the recording.
+Samples ActiveSamples(const Recording& recording, const Samples& samples);
+
 struct Summary {
   size_t samples = 0;
   double mean = 0;

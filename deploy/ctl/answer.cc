@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -19,8 +20,19 @@ constexpr Severity kSeverities[] = {Severity::kNote, Severity::kWarning,
                                     Severity::kCritical};
 constexpr size_t kIndent = 6;
 
-// Returns rows in columns: the first ones to the left, the last to the right.
+// Whether the last cell of each row is a number, or "-" for one not known.
+bool EndsWithNumbers(const AnswerTable& table) {
+  return std::all_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
+    const char first = row.back().empty() ? '-' : row.back().front();
+    return first == '-' ||
+           absl::ascii_isdigit(static_cast<unsigned char>(first));
+  });
+}
+
+// Returns rows in columns, to the left; the last one to the right where it has
+// numbers alone.
 std::string Columns(const AnswerTable& table) {
+  const bool is_to_right = EndsWithNumbers(table);
   std::vector<std::vector<std::string>> rows = {table.headings};
   rows.insert(rows.end(), table.rows.begin(), table.rows.end());
   std::vector<size_t> widths(table.headings.size());
@@ -34,7 +46,7 @@ std::string Columns(const AnswerTable& table) {
     for (size_t i = 0; i < row.size(); ++i) {
       const std::string gap(widths[i] - row[i].size(), ' ');
       const bool is_last = i + 1 == row.size();
-      absl::StrAppend(&text, is_last ? gap : "", row[i],
+      absl::StrAppend(&text, is_last && is_to_right ? gap : "", row[i],
                       is_last ? "\n" : gap + "  ");
     }
   }

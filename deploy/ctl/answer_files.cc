@@ -15,16 +15,26 @@ namespace {
 
 using bench::Escape;
 
-// The number, its value, and why it is that.
 bench::ReportTable NumbersOf(const Answer& answer) {
   bench::ReportTable table;
-  table.headings = {"number", "unit", "value", "formula", "source"};
-  table.names = 1;
+  table.headings = {"number", "unit", "value"};
+  table.names = 2;
   for (const plan::Number& number : answer.numbers) {
     table.rows.push_back({number.formula.name,
                           plan::UnitText(number.formula, answer.currency),
-                          plan::NumberText(number.value),
-                          number.formula.expression, number.formula.source});
+                          plan::NumberText(number.value)});
+  }
+  return table;
+}
+
+// The same, and why each number is that.
+bench::ReportTable ReasonedNumbersOf(const Answer& answer) {
+  bench::ReportTable table = NumbersOf(answer);
+  table.headings.insert(table.headings.end(), {"formula", "source"});
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    const plan::Formula& formula = answer.numbers[i].formula;
+    table.rows[i].insert(table.rows[i].end(),
+                         {formula.expression, formula.source});
   }
   return table;
 }
@@ -50,6 +60,17 @@ std::string FindingsHtml(const Answer& answer) {
   for (const Finding& finding : answer.findings) {
     absl::StrAppend(&html, "<li>", SeverityName(finding.severity), ": ",
                     Escape(finding.text), "</li>\n");
+  }
+  return html.empty() ? "" : absl::StrCat("<ul>\n", html, "</ul>\n");
+}
+
+std::string FormulasHtml(const Answer& answer) {
+  std::string html;
+  for (const plan::Number& number : answer.numbers) {
+    const plan::Formula& formula = number.formula;
+    absl::StrAppend(&html, "<li><code>", Escape(formula.name), " = ",
+                    Escape(formula.expression), "</code><br>",
+                    Escape(formula.source), "</li>\n");
   }
   return html.empty() ? "" : absl::StrCat("<ul>\n", html, "</ul>\n");
 }
@@ -117,6 +138,7 @@ std::string AnswerPage(const Answer& answer, const std::string& date) {
       HtmlSection("What was found", FindingsHtml(answer)),
       HtmlSection("Numbers", HtmlOf(NumbersOf(answer))),
       HtmlSection("What it rests on", InputsHtml(answer)),
+      HtmlSection("Formulas", FormulasHtml(answer)),
       "</main>\n</body>\n</html>\n");
 }
 
@@ -135,7 +157,7 @@ std::string AnswerNote(const Answer& answer, const std::string& date) {
     absl::StrAppend(&text, "- ", SeverityName(finding.severity), ": ",
                     Plain(finding.text), "\n");
   }
-  absl::StrAppend(&text, MarkdownOf("Numbers", NumbersOf(answer)));
+  absl::StrAppend(&text, MarkdownOf("Numbers", ReasonedNumbersOf(answer)));
   return text;
 }
 

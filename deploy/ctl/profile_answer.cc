@@ -44,6 +44,12 @@ std::string PercentText(double percent) {
   return absl::StrFormat("%.1f %%", percent);
 }
 
+// Whether it is a share of what requests make: there is none without them.
+bool IsOfRequests(Signal signal) {
+  return signal == Signal::kBatchFill || signal == Signal::kStage ||
+         signal == Signal::kPadding || signal == Signal::kRefused;
+}
+
 void AddRows(const plan::Recording& recording, Answer& answer) {
   answer.table.headings = {"signal", "mean", "p50", "p95", "peak", "samples"};
   const auto add = [&](const std::string& name, const plan::Samples& samples,
@@ -62,7 +68,10 @@ void AddRows(const plan::Recording& recording, Answer& answer) {
                                  absl::StrCat(summary->samples)});
   };
   for (const auto& [signal, samples] : recording.signals) {
-    add(absl::StrCat(plan::SignalName(signal), " %"), samples, kPercent);
+    add(absl::StrCat(plan::SignalName(signal), " %"),
+        IsOfRequests(signal) ? plan::ActiveSamples(recording, samples)
+                             : samples,
+        kPercent);
   }
   if (!recording.power_w.empty()) {
     add("power W", recording.power_w, 1);

@@ -175,19 +175,19 @@ Checks: 12, fine 11, nothing to look at 1.
 servers: /etc/ferry/1g.18gb-0.env, /etc/ferry/1g.18gb-1.env, /etc/ferry/1g.18gb-2.env, /etc/ferry/1g.18gb-3.env, /etc/ferry/1g.18gb-4.env, /etc/ferry/1g.18gb-5.env, /etc/ferry/1g.18gb-6.env
 limits: those of this process: ask where the servers are to run
 
-check                            found                                                                                          verdict
-driver                           580.95.05                                                                                         fine
-GPUs                             1                                                                                                 fine
-devices of servers               7                                                                                                 fine
+check                            found                                                                               verdict
+driver                           580.95.05                                                                           fine
+GPUs                             1                                                                                   fine
+devices of servers               7                                                                                   fine
 CUDA_VISIBLE_DEVICES             not set                                                                             nothing to look at
-compute instances                one a GPU instance                                                                                fine
-MPS                              off                                                                                               fine
-/dev/nvidia-uvm                  there                                                                                             fine
-ports                            8101, 8102, 8103, 8104, 8105, 8106, 8107, 8201, 8202, 8203, 8204, 8205, 8206, 8207                fine
-open files                       1048576                                                                                           fine
-processors of the control group  no quota                                                                                          fine
-memory of the control group      no limit                                                                                          fine
-clock source                     tsc                                                                                               fine
+compute instances                one a GPU instance                                                                  fine
+MPS                              off                                                                                 fine
+/dev/nvidia-uvm                  there                                                                               fine
+ports                            8101, 8102, 8103, 8104, 8105, 8106, 8107, 8201, 8202, 8203, 8204, 8205, 8206, 8207  fine
+open files                       1048576                                                                             fine
+processors of the control group  no quota                                                                            fine
+memory of the control group      no limit                                                                            fine
+clock source                     tsc                                                                                 fine
 exit 0
 """,
     "mixed": """\
@@ -196,19 +196,19 @@ Checks: 12, fine 11, nothing to look at 1.
 servers: /etc/ferry/1g.18gb-0.env, /etc/ferry/2g.35gb-1.env, /etc/ferry/3g.71gb-2.env, /etc/ferry/slice-3.env
 limits: those of this process: ask where the servers are to run
 
-check                            found                                                      verdict
-driver                           580.95.05                                                     fine
-GPUs                             2                                                             fine
-devices of servers               4                                                             fine
+check                            found                                           verdict
+driver                           580.95.05                                       fine
+GPUs                             2                                               fine
+devices of servers               4                                               fine
 CUDA_VISIBLE_DEVICES             not set                                         nothing to look at
-compute instances                one a GPU instance                                            fine
-MPS                              off                                                           fine
-/dev/nvidia-uvm                  there                                                         fine
-ports                            8101, 8102, 8103, 8104, 8201, 8202, 8203, 8204                fine
-open files                       1048576                                                       fine
-processors of the control group  no quota                                                      fine
-memory of the control group      no limit                                                      fine
-clock source                     tsc                                                           fine
+compute instances                one a GPU instance                              fine
+MPS                              off                                             fine
+/dev/nvidia-uvm                  there                                           fine
+ports                            8101, 8102, 8103, 8104, 8201, 8202, 8203, 8204  fine
+open files                       1048576                                         fine
+processors of the control group  no quota                                        fine
+memory of the control group      no limit                                        fine
+clock source                     tsc                                             fine
 exit 0
 """,
     "MIG off": """\
@@ -217,19 +217,19 @@ Checks: 12, fine 10, nothing to look at 2.
 servers: /etc/ferry/slice-0.env
 limits: those of this process: ask where the servers are to run
 
-check                            found                                                verdict
-driver                           580.95.05                                               fine
-GPUs                             1                                                       fine
-devices of servers               GPU-aaaaaaaa-0000-1111-2222-333333333333                fine
+check                            found                                     verdict
+driver                           580.95.05                                 fine
+GPUs                             1                                         fine
+devices of servers               GPU-aaaaaaaa-0000-1111-2222-333333333333  fine
 CUDA_VISIBLE_DEVICES             not set                                   nothing to look at
 compute instances                MIG is off                                nothing to look at
-MPS                              off                                                     fine
-/dev/nvidia-uvm                  there                                                   fine
-ports                            8101, 8201                                              fine
-open files                       1048576                                                 fine
-processors of the control group  no quota                                                fine
-memory of the control group      no limit                                                fine
-clock source                     tsc                                                     fine
+MPS                              off                                       fine
+/dev/nvidia-uvm                  there                                     fine
+ports                            8101, 8201                                fine
+open files                       1048576                                   fine
+processors of the control group  no quota                                  fine
+memory of the control group      no limit                                  fine
+clock source                     tsc                                       fine
 exit 0
 """,
     "two compute instances": """\
@@ -238,19 +238,19 @@ Checks: 12, fine 10, warning 1, nothing to look at 1.
 servers: /etc/ferry/1c.3g.71gb-0.env, /etc/ferry/1c.3g.71gb-1.env, /etc/ferry/1g.18gb-2.env
 limits: those of this process: ask where the servers are to run
 
-check                            found                                          verdict
-driver                           580.95.05                                         fine
-GPUs                             1                                                 fine
-devices of servers               3                                                 fine
+check                            found                               verdict
+driver                           580.95.05                           fine
+GPUs                             1                                   fine
+devices of servers               3                                   fine
 CUDA_VISIBLE_DEVICES             not set                             nothing to look at
-compute instances                several in one GPU instance                    warning
-MPS                              off                                               fine
-/dev/nvidia-uvm                  there                                             fine
-ports                            8101, 8102, 8103, 8201, 8202, 8203                fine
-open files                       1048576                                           fine
-processors of the control group  no quota                                          fine
-memory of the control group      no limit                                          fine
-clock source                     tsc                                               fine
+compute instances                several in one GPU instance         warning
+MPS                              off                                 fine
+/dev/nvidia-uvm                  there                               fine
+ports                            8101, 8102, 8103, 8201, 8202, 8203  fine
+open files                       1048576                             fine
+processors of the control group  no quota                            fine
+memory of the control group      no limit                            fine
+clock source                     tsc                                 fine
 warning: GPU instance 1 of GPU-aaaaaaaa-0000-1111-2222-333333333333 has 2 compute instances, MIG-00000000-aaaa-bbbb-cccc-dddddddddddd, MIG-10000000-aaaa-bbbb-cccc-dddddddddddd: they share its memory, and each server takes its part at most; make one of each GPU instance (nvidia-smi mig -cgi PROFILE -C) where tenants are to be apart
 exit 0
 """,
@@ -260,19 +260,19 @@ Checks: 12, fine 8, critical 1, unknown 2, nothing to look at 1.
 servers: /etc/ferry/1g.18gb-0.env, /etc/ferry/2g.35gb-1.env, /etc/ferry/3g.71gb-2.env, /etc/ferry/slice-3.env
 limits: those of this process: ask where the servers are to run
 
-check                            found                                                      verdict
-driver                           580.95.05                                                     fine
-GPUs                             1                                                         critical
-devices of servers               4                                                          unknown
+check                            found                                           verdict
+driver                           580.95.05                                       fine
+GPUs                             1                                               critical
+devices of servers               4                                               unknown
 CUDA_VISIBLE_DEVICES             not set                                         nothing to look at
-compute instances                -                                                          unknown
-MPS                              off                                                           fine
-/dev/nvidia-uvm                  there                                                         fine
-ports                            8101, 8102, 8103, 8104, 8201, 8202, 8203, 8204                fine
-open files                       1048576                                                       fine
-processors of the control group  no quota                                                      fine
-memory of the control group      no limit                                                      fine
-clock source                     tsc                                                           fine
+compute instances                -                                               unknown
+MPS                              off                                             fine
+/dev/nvidia-uvm                  there                                           fine
+ports                            8101, 8102, 8103, 8104, 8201, 8202, 8203, 8204  fine
+open files                       1048576                                         fine
+processors of the control group  no quota                                        fine
+memory of the control group      no limit                                        fine
+clock source                     tsc                                             fine
 critical: GPU 1 cannot be looked at, NVML says GPU_IS_LOST: look for an Xid in `dmesg`, then `nvidia-smi --gpu-reset`, or start the machine anew
 critical: a MIG device of GPU-aaaaaaaa-0000-1111-2222-333333333333 cannot be looked at, NVML says GPU_IS_LOST: look for an Xid in `dmesg`, then `nvidia-smi --gpu-reset`, or start the machine anew
 warning: /etc/ferry/2g.35gb-1.env: --device: expected a device that NVML sees, got MIG-10000000-aaaa-bbbb-cccc-dddddddddddd; NVML sees: GPU 0 GPU-aaaaaaaa-0000-1111-2222-333333333333 (NVIDIA H200, MIG on): MIG-00000000-aaaa-bbbb-cccc-dddddddddddd; GPU 1 unread: GPU_IS_LOST; unknown, as not all could be looked at
@@ -287,19 +287,19 @@ Checks: 12, fine 8, critical 1, unknown 2, nothing to look at 1.
 servers: /etc/ferry/1g.18gb-0.env, /etc/ferry/2g.35gb-1.env, /etc/ferry/3g.71gb-2.env, /etc/ferry/slice-3.env
 limits: those of this process: ask where the servers are to run
 
-check                            found                                                      verdict
-driver                           580.95.05                                                     fine
-GPUs                             1                                                         critical
-devices of servers               4                                                          unknown
+check                            found                                           verdict
+driver                           580.95.05                                       fine
+GPUs                             1                                               critical
+devices of servers               4                                               unknown
 CUDA_VISIBLE_DEVICES             not set                                         nothing to look at
-compute instances                -                                                          unknown
-MPS                              off                                                           fine
-/dev/nvidia-uvm                  there                                                         fine
-ports                            8101, 8102, 8103, 8104, 8201, 8202, 8203, 8204                fine
-open files                       1048576                                                       fine
-processors of the control group  no quota                                                      fine
-memory of the control group      no limit                                                      fine
-clock source                     tsc                                                           fine
+compute instances                -                                               unknown
+MPS                              off                                             fine
+/dev/nvidia-uvm                  there                                           fine
+ports                            8101, 8102, 8103, 8104, 8201, 8202, 8203, 8204  fine
+open files                       1048576                                         fine
+processors of the control group  no quota                                        fine
+memory of the control group      no limit                                        fine
+clock source                     tsc                                             fine
 critical: GPU 0 cannot be looked at, NVML says GPU_IS_LOST: look for an Xid in `dmesg`, then `nvidia-smi --gpu-reset`, or start the machine anew
 warning: /etc/ferry/1g.18gb-0.env: --device: expected a device that NVML sees, got MIG-00000000-aaaa-bbbb-cccc-dddddddddddd; NVML sees: GPU 1 GPU-bbbbbbbb-0000-1111-2222-333333333333 (NVIDIA H200, MIG off); GPU 0 unread: GPU_IS_LOST; unknown, as not all could be looked at
 warning: /etc/ferry/2g.35gb-1.env: --device: expected a device that NVML sees, got MIG-10000000-aaaa-bbbb-cccc-dddddddddddd; NVML sees: GPU 1 GPU-bbbbbbbb-0000-1111-2222-333333333333 (NVIDIA H200, MIG off); GPU 0 unread: GPU_IS_LOST; unknown, as not all could be looked at
@@ -313,19 +313,19 @@ Checks: 12, fine 11, nothing to look at 1.
 servers: /etc/ferry/1g.18gb-0.env, /etc/ferry/2g.35gb-1.env, /etc/ferry/3g.71gb-2.env, /etc/ferry/slice-3.env
 limits: those of this process: ask where the servers are to run
 
-check                            found                                                      verdict
-driver                           580.95.05                                                     fine
-GPUs                             2                                                             fine
-devices of servers               4                                                             fine
+check                            found                                           verdict
+driver                           580.95.05                                       fine
+GPUs                             2                                               fine
+devices of servers               4                                               fine
 CUDA_VISIBLE_DEVICES             not set                                         nothing to look at
-compute instances                one a GPU instance                                            fine
-MPS                              off                                                           fine
-/dev/nvidia-uvm                  there                                                         fine
-ports                            8101, 8102, 8103, 8104, 8201, 8202, 8203, 8204                fine
-open files                       1048576                                                       fine
-processors of the control group  no quota                                                      fine
-memory of the control group      no limit                                                      fine
-clock source                     tsc                                                           fine
+compute instances                one a GPU instance                              fine
+MPS                              off                                             fine
+/dev/nvidia-uvm                  there                                           fine
+ports                            8101, 8102, 8103, 8104, 8201, 8202, 8203, 8204  fine
+open files                       1048576                                         fine
+processors of the control group  no quota                                        fine
+memory of the control group      no limit                                        fine
+clock source                     tsc                                             fine
 exit 0
 """,
     "permission denied": """\
@@ -334,19 +334,19 @@ Checks: 12, fine 7, unknown 4, nothing to look at 1.
 servers: /etc/ferry/1g.18gb-0.env, /etc/ferry/2g.35gb-1.env, /etc/ferry/3g.71gb-2.env, /etc/ferry/slice-3.env
 limits: those of this process: ask where the servers are to run
 
-check                            found                                                      verdict
-driver                           -                                                          unknown
-GPUs                             1                                                          unknown
-devices of servers               4                                                          unknown
+check                            found                                           verdict
+driver                           -                                               unknown
+GPUs                             1                                               unknown
+devices of servers               4                                               unknown
 CUDA_VISIBLE_DEVICES             not set                                         nothing to look at
-compute instances                -                                                          unknown
-MPS                              off                                                           fine
-/dev/nvidia-uvm                  there                                                         fine
-ports                            8101, 8102, 8103, 8104, 8201, 8202, 8203, 8204                fine
-open files                       1048576                                                       fine
-processors of the control group  no quota                                                      fine
-memory of the control group      no limit                                                      fine
-clock source                     tsc                                                           fine
+compute instances                -                                               unknown
+MPS                              off                                             fine
+/dev/nvidia-uvm                  there                                           fine
+ports                            8101, 8102, 8103, 8104, 8201, 8202, 8203, 8204  fine
+open files                       1048576                                         fine
+processors of the control group  no quota                                        fine
+memory of the control group      no limit                                        fine
+clock source                     tsc                                             fine
 warning: driver: unknown: expected nvmlSystemGetDriverVersion to tell the driver's version, got NO_PERMISSION
 warning: GPU 1: unknown: NVML says NO_PERMISSION; ask as root
 warning: /etc/ferry/slice-3.env: --device: expected a device that NVML sees, got GPU-bbbbbbbb-0000-1111-2222-333333333333; NVML sees: GPU 0 GPU-aaaaaaaa-0000-1111-2222-333333333333 (NVIDIA H200, MIG on): MIG-00000000-aaaa-bbbb-cccc-dddddddddddd 1g.18gb, MIG-10000000-aaaa-bbbb-cccc-dddddddddddd 2g.35gb, MIG-20000000-aaaa-bbbb-cccc-dddddddddddd 3g.71gb; GPU 1 unread: NO_PERMISSION; unknown, as not all could be looked at

@@ -138,6 +138,14 @@ TEST(SummaryTest, GapsSayNothing) {
               HasSubstr("got 3 of 200"));
 }
 
+TEST(SummaryTest, ActiveSamplesAreThoseOfPeriodsWithRequests) {
+  Recording recording;
+  EXPECT_EQ(ActiveSamples(recording, {1, std::nullopt, 3}).size(), 3U);
+  recording.requests_per_second = {0, 5, 5, std::nullopt};
+  EXPECT_EQ(ActiveSamples(recording, {1, 2, std::nullopt, 4}),
+            (Samples{2, std::nullopt}));
+}
+
 TEST(IdleHoursTest, HoursWithoutARequest) {
   Recording recording;
   recording.period_s = 60;

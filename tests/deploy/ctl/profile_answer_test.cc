@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // An hour, a sample a minute.
@@ -50,6 +51,22 @@ TEST(ProfileAnswerTest, BusyIsToldBeside) {
   const auto by_busy =
       ProfileAnswer(recording, {.signal = plan::Signal::kBusy});
   EXPECT_THAT(by_busy->sentence, StartsWith("'scale_out': busy"));
+}
+
+TEST(ProfileAnswerTest, WhatRequestsMakeIsOfThePeriodsWithRequests) {
+  plan::Recording recording = Hour(0.2);
+  recording.requests_per_second.assign(60, 0);
+  auto& fill = recording.signals[plan::Signal::kBatchFill];
+  fill.assign(60, std::nullopt);
+  for (size_t i = 0; i < 30; ++i) {
+    recording.requests_per_second[i] = 9;
+    fill[i] = 0.25;
+  }
+  const auto answer = ProfileAnswer(recording, {});
+  EXPECT_THAT(AnswerText(*answer),
+              AllOf(HasSubstr("batch_fill %  25.0  25.0  25.0  25.0       30"),
+                    HasSubstr("load %        20.0  20.0  20.0  20.0       60"),
+                    Not(HasSubstr("unknown"))));
 }
 
 TEST(ProfileAnswerTest, MemoryIsJudgedAtItsPeak) {
