@@ -195,6 +195,11 @@ class WeekTest(CtlCase):
         self.assertIn(f"'mostly_idle': load was {mean:.1f} % on average",
                       answer["answer"])
         rows = {row.pop("signal"): row for row in answer["rows"]}
+        # Of the periods with requests alone; a rate is over two of them.
+        refused = rows.pop("refused %")
+        active = 7 * sum(rate > 0 for rate in Day.RATES)
+        self.assertEqual(refused.pop("samples"), str(active * 60 + 7))
+        self.assertEqual(set(refused.values()), {"0.0"})
         self.assertEqual(set(rows), {"load %", "busy %", "sm %", "memory %",
                                      "power W", "requests/s"})
         for name, values, unit in (
