@@ -110,10 +110,10 @@ std::optional<RequestResult> SplitRequest::PartEnded() {
     return std::nullopt;
   }
   admission_.ReleaseBytes(whole_.bytes);
-  const int32_t rows = outcome_.ok() ? whole_.rows : 0;
-  return RequestResult{outcome_,
-                       rows > 0 ? OutputRows{&joined_, 0, rows} : OutputRows{},
-                       compute_};
+  return RequestResult{
+      outcome_,
+      outcome_.ok() ? OutputRows{&joined_, 0, whole_.rows} : OutputRows{},
+      compute_};
 }
 
 void SplitRequest::Respond(const RequestResult& result) {

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "bench/plan/cost.h"
 #include "bench/plan/number_check.h"
 #include "bench/plan/object_reader.h"
 
@@ -210,39 +209,30 @@ absl::StatusOr<Summary> Summarize(const Samples& samples,
                  .peak = known.back()};
 }
 
-std::optional<double> HoursWithoutRequests(const Recording& recording) {
-  if (recording.requests_per_second.empty()) {
-    return std::nullopt;
-  }
+std::optional<HourCounts> CountHours(const Recording& recording) {
+  const Samples& all = recording.requests_per_second;
   const double periods = kSecondsPerHour / recording.period_s;
   const auto per_hour = static_cast<size_t>(std::round(periods));
   if (std::abs(periods - std::round(periods)) > kRounding * periods ||
-      per_hour < recording.rate_periods ||
-      recording.requests_per_second.size() < per_hour) {
-    return std::nullopt;  // its samples are of no whole hours
+      per_hour < recording.rate_periods || all.size() < per_hour) {
+    return std::nullopt;
   }
-  const size_t past_first = recording.rate_periods - 1;
-  double hours = 0;
-  const Samples& all = recording.requests_per_second;
+  HourCounts counts;
   for (size_t from = 0; from + per_hour <= all.size(); from += per_hour) {
-    const auto hour = all.begin() + static_cast<std::ptrdiff_t>(from);
-    const bool is_idle =
-        std::all_of(hour + static_cast<std::ptrdiff_t>(past_first),
-                    hour + static_cast<std::ptrdiff_t>(per_hour),
-                    [](const std::optional<double>& rate) {
-                      return rate.has_value() && *rate == 0;
-                    });
-    hours += is_idle ? 1 : 0;
+    const bool goes_on =
+        from == 0 || all[from - 1].value_or(0) > 0;  // from the hour before
+    const size_t first = from + (goes_on ? recording.rate_periods - 1 : 0);
+    bool came = false;
+    bool is_known = true;
+    for (size_t i = first; i < from + per_hour; ++i) {
+      came = came || all[i].value_or(0) > 0;
+      is_known = is_known && all[i].has_value();
+    }
+    ++counts.all;
+    counts.idle += !came && is_known ? 1 : 0;
+    counts.unknown += !came && !is_known ? 1 : 0;
   }
-  return hours;
-}
-
-std::optional<double> BusyHoursPerWeek(const Recording& recording) {
-  const auto idle = HoursWithoutRequests(recording);
-  const double hours = std::floor(recording.hours() + kRounding);
-  return idle.has_value()
-             ? std::optional(kHoursPerWeek * (hours - *idle) / hours)
-             : std::nullopt;
+  return counts;
 }
 
 }  // namespace ferry::plan

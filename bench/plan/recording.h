@@ -75,16 +75,18 @@ inline constexpr double kMostMissing = 0.01;
 absl::StatusOr<Summary> Summarize(const Samples& samples,
                                   const std::string& name);
 
-// Returns the hours in which each sample says that no request came; nothing
-// where requests were not sampled, it has no whole hour, or an hour is no whole
-// number of periods or less than a rate is over. The first rates of an hour,
-// which are over some of the hour before as well, do not count: the next ones
-// are over all of it.
-std::optional<double> HoursWithoutRequests(const Recording& recording);
+// What the whole hours of a recording say of requests.
+struct HourCounts {
+  double all = 0;
+  double idle = 0;     // each sample says that none came
+  double unknown = 0;  // no sample says that one came, and some are missing
+};
 
-// Returns the hours of a week in which requests came, as in its whole hours;
-// nothing as of HoursWithoutRequests().
-std::optional<double> BusyHoursPerWeek(const Recording& recording);
+// Returns nothing where requests were not sampled, there is no whole hour, or
+// an hour is no whole number of periods or less than a rate is over. The first
+// rates of an hour are over some of the hour before as well: where requests
+// came at the end of that, they are taken for the same.
+std::optional<HourCounts> CountHours(const Recording& recording);
 
 }  // namespace ferry::plan
 

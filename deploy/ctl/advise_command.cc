@@ -104,11 +104,11 @@ absl::StatusOr<Answer> Commit(const AdviseFlags& flags,
   if (!prices.ok()) {
     return prices.status();
   }
-  Commitment commitment = {
-      .choice = flags.price,
-      .used_share =
-          plan::BusyHoursPerWeek(recording).value_or(plan::kHoursPerWeek) /
-          plan::kHoursPerWeek};
+  Commitment commitment = {.choice = flags.price};
+  const auto hours = plan::CountHours(recording);
+  if (hours.has_value()) {
+    commitment.used_share = (hours->all - hours->idle) / hours->all;
+  }
   if (commitment.used_share == 0) {
     return absl::FailedPreconditionError(
         "no hour of the recording has a request: there is nothing to commit "
@@ -125,6 +125,12 @@ absl::StatusOr<Answer> Commit(const AdviseFlags& flags,
         {Severity::kNote, "the_peak_is_committed_to",
          "these are all devices of the peak, in the hours in which any request "
          "came: commit to fewer where the quietest week needs fewer"});
+  }
+  if (answer.ok() && !hours.has_value()) {
+    answer->findings.push_back({Severity::kWarning, "hours_not_known",
+                                "which hours have no request is not known of "
+                                "this recording: all hours "
+                                "are taken for used"});
   }
   return answer;
 }

@@ -1,5 +1,5 @@
 // AskEach() asks several servers at once, so that one that is silent does not
-// keep the others waiting; FailureOfAll() says whether none has answered.
+// keep the others waiting; FailureOfOne() is of a question to one alone.
 //
 // Thread safety: free functions.
 #ifndef FERRY_DEPLOY_CTL_ASK_EACH_H_
@@ -31,15 +31,11 @@ auto AskEach(const std::vector<HttpSource>& servers, const Ask& ask) {
   return replies;
 }
 
-// Returns the failure of the first reply, where each has one.
+// Returns the failure where one server was asked, which is then the end; that
+// of one of several is a finding beside the others.
 template <typename Reply>
-absl::Status FailureOfAll(const std::vector<Reply>& replies) {
-  for (const Reply& reply : replies) {
-    if (reply.failure.ok()) {
-      return absl::OkStatus();
-    }
-  }
-  return replies.front().failure;
+absl::Status FailureOfOne(const std::vector<Reply>& replies) {
+  return replies.size() == 1 ? replies.front().failure : absl::OkStatus();
 }
 
 }  // namespace ferry::ctl

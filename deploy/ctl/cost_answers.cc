@@ -309,6 +309,41 @@ absl::StatusOr<Answer> ScheduleAnswer(const DatedPrices& prices,
   return answer;
 }
 
+absl::StatusOr<Answer> RecordedScheduleAnswer(const DatedPrices& prices,
+                                              const PriceChoice& choice,
+                                              const plan::HourCounts& hours,
+                                              const std::string& source) {
+  const double on = hours.all - hours.idle;
+  if (on == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        source, ": expected an hour with requests, found none in ",
+        NumberText(hours.all), " hours: there is nothing to be on for"));
+  }
+  auto answer =
+      ScheduleAnswer(prices, choice, plan::kHoursPerWeek * on / hours.all);
+  if (!answer.ok()) {
+    return answer;
+  }
+  answer->inputs.emplace_back("recording", source);
+  answer->numbers.push_back({plan::kIdleHours, hours.idle});
+  if (std::fmod(hours.all, plan::kHoursPerWeek) != 0) {
+    answer->findings.push_back(
+        {Severity::kWarning, "no_whole_weeks",
+         absl::StrCat(NumberText(hours.all),
+                      " hours were looked at, which are no whole weeks: nights "
+                      "and weekends have another part of them")});
+  }
+  if (hours.unknown > 0) {
+    answer->findings.push_back(
+        {Severity::kWarning, "hours_unknown",
+         absl::StrCat(NumberText(hours.unknown), " of ", NumberText(hours.all),
+                      " hours have samples missing, as where the server was "
+                      "away or not scraped: they count as hours with "
+                      "requests")});
+  }
+  return answer;
+}
+
 absl::StatusOr<Answer> OfflineAnswer(const plan::OfflineWork& work,
                                      const std::optional<DatedPrices>& prices,
                                      const PriceChoice& choice) {

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "bench/plan/cost.h"
 #include "bench/plan/price_file.h"
+#include "bench/plan/recording.h"
 #include "deploy/ctl/answer.h"
 
 namespace ferry::ctl {
@@ -69,6 +70,14 @@ absl::StatusOr<Answer> SpotAnswer(const plan::DatedPrices& prices,
 absl::StatusOr<Answer> ScheduleAnswer(const plan::DatedPrices& prices,
                                       const PriceChoice& choice,
                                       double on_hours_per_week);
+
+// The same where a recording has the hours: those without a request are off.
+// `source`: of the recording, for people. Errors: FAILED_PRECONDITION where no
+// hour has a request.
+absl::StatusOr<Answer> RecordedScheduleAnswer(const plan::DatedPrices& prices,
+                                              const PriceChoice& choice,
+                                              const plan::HourCounts& hours,
+                                              const std::string& source);
 
 // Says how many devices do the work within its windows, and, with prices, what
 // they cost.

@@ -183,21 +183,15 @@ absl::StatusOr<Answer> AskRecordedSchedule(const plan::DatedPrices& prices,
   if (!named.ok()) {
     return named.status();
   }
-  const auto on_hours = plan::BusyHoursPerWeek(named->recording);
-  if (!on_hours.has_value()) {
+  const auto hours = plan::CountHours(named->recording);
+  if (!hours.has_value()) {
     return absl::FailedPreconditionError(absl::StrCat(
         named->source,
-        ": expected requests_per_second over whole hours, whose hours without "
-        "a request are those to be off in, got another recording"));
+        ": expected requests_per_second over whole hours, in steps of 30 "
+        "minutes or less, whose hours without a request are those to be off "
+        "in, got another recording"));
   }
-  auto answer = ScheduleAnswer(prices, given.choice, *on_hours);
-  if (answer.ok()) {
-    answer->inputs.emplace_back("recording", named->source);
-    answer->numbers.push_back(
-        {plan::kIdleHours,
-         plan::HoursWithoutRequests(named->recording).value_or(0)});
-  }
-  return answer;
+  return RecordedScheduleAnswer(prices, given.choice, *hours, named->source);
 }
 
 absl::StatusOr<Answer> AskSchedule(const CostFlags& given) {

@@ -74,14 +74,16 @@ NamedValues ParseEnvFile(const std::string& text) {
 }
 
 // Splits as systemd splits $FERRY_ARGUMENTS: at white space that is not quoted;
-// quotes are removed.
-absl::StatusOr<std::vector<std::string>> SplitWords(absl::string_view text) {
+// quotes are removed, and a backslash has the next character stand for itself.
+std::vector<std::string> SplitWords(absl::string_view text) {
   std::vector<std::string> words;
   char quote = '\0';
   bool is_in_word = false;
+  bool is_escaped = false;
   for (const char c : text) {
     const bool is_quote = c == '"' || c == '\'';
-    if (quote == '\0' && absl::ascii_isspace(static_cast<unsigned char>(c))) {
+    if (quote == '\0' && !is_escaped &&
+        absl::ascii_isspace(static_cast<unsigned char>(c))) {
       is_in_word = false;
       continue;
     }
@@ -89,18 +91,17 @@ absl::StatusOr<std::vector<std::string>> SplitWords(absl::string_view text) {
       is_in_word = true;
       words.emplace_back();
     }
-    if (quote == '\0' && is_quote) {
+    if (std::exchange(is_escaped, false)) {
+      words.back().push_back(c);
+    } else if (c == '\\') {
+      is_escaped = true;
+    } else if (quote == '\0' && is_quote) {
       quote = c;
     } else if (c == quote) {
       quote = '\0';
     } else {
       words.back().push_back(c);
     }
-  }
-  if (quote != '\0') {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected each quote to be closed, found an open ",
-                     std::string(1, quote)));
   }
   return words;
 }
@@ -111,11 +112,7 @@ absl::StatusOr<NamedValues> FlagsOfUnit(const NamedValues& environment) {
     const auto found = environment.find(name);
     return found == environment.end() ? "" : found->second;
   };
-  const auto words = SplitWords(value("FERRY_ARGUMENTS"));
-  if (!words.ok()) {
-    return words.status();
-  }
-  auto flags = ParseServerFlags(*words);
+  auto flags = ParseServerFlags(SplitWords(value("FERRY_ARGUMENTS")));
   if (flags.ok()) {  // the last one counts, and these are the first
     flags->emplace("--device", value("FERRY_DEVICE"));
     flags->emplace("--grpc-address", value("FERRY_GRPC_ADDRESS"));

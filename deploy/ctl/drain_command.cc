@@ -26,8 +26,9 @@ absl::StatusOr<Answer> Ask(const ServerFlags& flags) {
   }
   const TimePoint until = Clock::Steady().Now() + flags.timeout();
   const std::string& address = flags.addresses.front();
-  const bench::AdminClient admin(address, *connection, flags.timeout());
   const auto drain = [&] {
+    const bench::AdminClient admin(address, *connection,
+                                   until - Clock::Steady().Now());
     absl::Status status = admin.Drain();
     if (status.ok()) {
       Tell(address, "was told to drain");

@@ -29,6 +29,7 @@ absl::StatusOr<ServerEnd> DrainServer(
     absl::FunctionRef<void()> tell) {
   const auto stub = Health::NewStub(bench::MakeChannel(address, connection));
   bool was_told = false;
+  bool was_ready = false;  // before it was told
   bool drains = false;
   for (;;) {
     grpc::ClientContext context;
@@ -41,12 +42,12 @@ absl::StatusOr<ServerEnd> DrainServer(
     absl::Status refusal;
     while (refusal.ok() && !is_replaced && watch->Read(&response)) {
       has_answered = true;
+      const bool is_ready = response.status() == HealthCheckResponse::SERVING;
       if (!was_told) {
         was_told = true;
+        was_ready = is_ready;
         refusal = drain();
-      }
-      const bool is_ready = response.status() == HealthCheckResponse::SERVING;
-      if (!is_ready && refusal.ok() && !drains) {
+      } else if (!is_ready && was_ready && !drains) {
         drains = true;
         tell();
       }
@@ -62,6 +63,11 @@ absl::StatusOr<ServerEnd> DrainServer(
     if (is_replaced) {
       return ServerEnd::kReplaced;
     }
+    if (!was_told && status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+      return absl::UnimplementedError(
+          "the server has no grpc.health.v1.Health/Watch: expected a "
+          "ferry-server");
+    }
     if (!was_told) {
       return ToStatus(status);
     }
@@ -72,7 +78,9 @@ absl::StatusOr<ServerEnd> DrainServer(
       return ToStatus(status);
     }
     if (!has_answered) {
-      return drains ? ServerEnd::kGone : ServerEnd::kLost;
+      return drains      ? ServerEnd::kGone
+             : was_ready ? ServerEnd::kLost
+                         : ServerEnd::kUnseen;
     }
   }
 }

@@ -18,7 +18,8 @@ namespace ferry::ctl {
 enum class ServerEnd : uint8_t {
   kGone,        // takes no connection any more
   kReplaced,    // another one that is ready takes them
-  kLost,        // is gone, and has not said that it drains
+  kLost,        // is gone, was ready, and has not said that it drains
+  kUnseen,      // is gone, and was not ready before it was told to drain
   kStillThere,  // at the end of the wait
 };
 

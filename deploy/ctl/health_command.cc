@@ -60,7 +60,7 @@ absl::StatusOr<Answer> Ask(const HealthFlags& flags) {
   const auto servers = AskEach(*sources, [&](const HttpSource& source) {
     return AskHealth(source, wanted, flags.server.timeout());
   });
-  if (absl::Status status = FailureOfAll(servers); !status.ok()) {
+  if (absl::Status status = FailureOfOne(servers); !status.ok()) {
     return status;
   }
   return HealthAnswer(wanted, servers);

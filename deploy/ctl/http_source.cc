@@ -164,7 +164,7 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
   return std::string(token);
 }
 
-void WarnOfClearToken(const std::string& host) {
+void WarnOfClearToken(const std::string& host, const std::string& remedy) {
   const std::string name = WithoutBrackets(host);
   if (name == "localhost" || name == "::1" ||
       (absl::StartsWith(name, "127.") && IsIp(name))) {
@@ -173,8 +173,8 @@ void WarnOfClearToken(const std::string& host) {
   std::fprintf(
       stderr,
       "ferryctl: --token-file: without TLS the token can be read on its "
-      "way to %s: give https:// or --tls-ca\n",
-      host.c_str());
+      "way to %s: give %s\n",
+      host.c_str(), remedy.c_str());
 }
 
 absl::StatusOr<HttpSource> MakeHttpSource(const std::string& flag,
@@ -199,7 +199,10 @@ absl::StatusOr<HttpSource> MakeHttpSource(const std::string& flag,
     }
     source->token = *std::move(token);
     if (source->scheme == kHttp) {
-      WarnOfClearToken(source->host);
+      WarnOfClearToken(source->host,
+                       absl::StartsWith(address, kHttp)
+                           ? kHttps
+                           : absl::StrCat(kHttps, " or --tls-ca"));
     }
   }
   // It looks at the certificates, which cpp-httplib reads again.

@@ -35,7 +35,8 @@ absl::StatusOr<std::string> ReadToken(const std::string& path);
 
 // Says on standard error that a token goes to `host` as it is, by a connection
 // without TLS, where that is not this machine. `host`: "127.0.0.1", "[::1]".
-void WarnOfClearToken(const std::string& host);
+// `remedy`: what gives it TLS.
+void WarnOfClearToken(const std::string& host, const std::string& remedy);
 
 struct HttpSource {
   std::string address;    // as typed

@@ -15,8 +15,8 @@
 namespace ferry::ctl {
 
 // Reads /metrics now and once in each second that follows, for so many; blocks
-// until then. What a later page that does not come would have said of its
-// moment is a gap; PageRecorder bridges it otherwise.
+// until then. PageRecorder says what becomes of a later page that does not
+// come.
 absl::StatusOr<plan::Recording> RecordServer(const HttpSource& source,
                                              int64_t seconds,
                                              const DeviceLink& link);

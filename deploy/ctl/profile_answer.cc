@@ -158,9 +158,8 @@ absl::StatusOr<Answer> ProfileAnswer(const plan::Recording& recording,
                         "'; it says that something ran, not how much")});
     }
   }
-  if (const auto idle = plan::HoursWithoutRequests(recording);
-      idle.has_value()) {
-    answer.numbers.push_back({plan::kIdleHours, *idle});
+  if (const auto hours = plan::CountHours(recording); hours.has_value()) {
+    answer.numbers.push_back({plan::kIdleHours, hours->idle});
   }
   return answer;
 }

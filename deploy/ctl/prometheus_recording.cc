@@ -23,9 +23,13 @@ constexpr size_t kMaxShown = 100;   // bytes of a label in a message
 
 constexpr int64_t kRatePeriods = 2;
 
-// @ stands for the labels of the server, STEP for a step, RATE for
-// kRatePeriods of them.
+// @ stands for the labels of the server, STEP for a step or the window, RATE
+// for kRatePeriods of these, PART for PartOf() it.
+//
+// How many servers were there at once, of each job and instance; all of them.
 constexpr char kServersQuery[] =
+    "max_over_time(count by (job, instance) (ferry_ready{@})[STEP:PART])";
+constexpr char kLabelsQuery[] =
     "group without (__name__) (last_over_time(ferry_ready{@}[STEP]))";
 // Each server shows one ferry_ready a scrape: the mean over scrapes of a sum
 // over models, also where a version gave way to the next within the step.
@@ -34,8 +38,8 @@ constexpr char kLoadQuery[] =
     " / sum(count_over_time(ferry_ready{@}[STEP]))";
 constexpr char kBusyQuery[] =
     "sum(rate(ferry_compute_busy_seconds_total{@}[RATE]))"
-    " / (sum(sum_over_time(ferry_instances{@}[STEP]))"
-    " / sum(count_over_time(ferry_ready{@}[STEP])))";
+    " / (sum(sum_over_time(ferry_instances{@}[RATE]))"
+    " / sum(count_over_time(ferry_ready{@}[RATE])))";
 constexpr char kSmQuery[] = "avg(avg_over_time(ferry_gpm_sm_ratio{@}[STEP]))";
 constexpr char kMemoryQuery[] =
     "max(max_over_time(ferry_device_memory_bytes{kind=\"used\",@}[STEP])"
@@ -52,7 +56,7 @@ constexpr char kPcieQuery[] =
 constexpr char kBatchFillQuery[] =
     "sum(rate(ferry_batch_rows_sum{@}[RATE]))"
     " / sum(rate(ferry_batch_rows_count{@}[RATE])"
-    " * avg_over_time(ferry_max_batch_size_rows{@}[STEP]))";
+    " * avg_over_time(ferry_max_batch_size_rows{@}[RATE]))";
 constexpr char kStageQuery[] =
     "sum(rate(ferry_stage_seconds_sum{@}[RATE]))"
     " / (sum(rate(ferry_stage_seconds_sum{@}[RATE]))"
@@ -75,12 +79,18 @@ constexpr char kRequestsQuery[] =
     "sum(rate(ferry_requests_total{@}[RATE]))"
     " + sum(rate(ferry_refused_total{@}[RATE]))";
 
+// How far apart moments of a step are at which servers are counted.
+int64_t PartOf(int64_t step_s) {
+  return std::clamp<int64_t>(step_s / 10, 1, 300);
+}
+
 std::string QueryText(const std::string& query, const std::string& selector,
                       int64_t step_s) {
   return absl::StrReplaceAll(
       query, {{"@", selector},
               {"STEP", absl::StrCat(step_s, "s")},
-              {"RATE", absl::StrCat(kRatePeriods * step_s, "s")}});
+              {"RATE", absl::StrCat(kRatePeriods * step_s, "s")},
+              {"PART", absl::StrCat(PartOf(step_s), "s")}});
 }
 
 bool IsLabelName(const std::string& name) {
@@ -114,6 +124,20 @@ std::string Listed(const std::vector<SeriesSample>& servers) {
   }
   return absl::StrCat(absl::StrJoin(listed, ", "),
                       servers.size() > kMostListed ? ", ..." : "");
+}
+
+// Says which servers there are, of which a label is to leave one.
+absl::Status SeveralServers(const HttpSource& source,
+                            const std::string& selector, int64_t window_s) {
+  const auto servers =
+      QueryNow(source, QueryText(kLabelsQuery, selector, window_s));
+  if (!servers.ok()) {
+    return servers.status();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--label: expected labels that leave one server, as "
+                   "instance=HOST:PORT, got ",
+                   servers->size(), ": ", Listed(*servers)));
 }
 
 }  // namespace
@@ -176,18 +200,12 @@ absl::StatusOr<std::string> FindServer(const HttpSource& source,
         selector.empty() ? "" : " with ", PrintableText(selector, kMaxShown),
         ", got none in the window; does this Prometheus scrape its /metrics?"));
   }
-  if (servers->size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--label: expected labels that leave one server, as "
-                     "instance=HOST:PORT, got ",
-                     servers->size(), ": ", Listed(*servers)));
+  if (servers->size() > 1 || servers->front().value > 1) {
+    return SeveralServers(source, selector, window.window_s);
   }
-  // Its labels include those that were asked for.
-  std::vector<std::string> matchers;
-  for (const auto& [name, value] : servers->front().labels) {
-    matchers.push_back(Matcher(name, value));
-  }
-  return absl::StrJoin(matchers, ",");
+  return absl::StrCat(selector, selector.empty() ? "" : ",",
+                      Matcher("job", servers->front().Label("job")), ",",
+                      Matcher("instance", servers->front().Label("instance")));
 }
 
 absl::StatusOr<NamedRecording> RecordFromPrometheus(

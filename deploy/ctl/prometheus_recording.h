@@ -36,9 +36,9 @@ absl::StatusOr<TimeRange> RangeOf(const PrometheusWindow& window,
 // Returns matchers of PromQL, a="x",b="y", of "a=x" and "b=y".
 absl::StatusOr<std::string> SelectorOf(const std::vector<std::string>& labels);
 
-// Returns matchers of all labels of the one server that these leave of those
-// that were there in the window: two of one job and instance, as of two
-// clusters, are two.
+// Returns matchers of the one server that the labels leave of those that were
+// there in the window. Two of one job and instance at once, as of two clusters,
+// are two; one whose other labels changed is one.
 absl::StatusOr<std::string> FindServer(const HttpSource& source,
                                        const PrometheusWindow& window);
 
@@ -47,8 +47,9 @@ struct NamedRecording {
   std::string source;  // for people
 };
 
-// Load is `ferry_load_ratio` and busy that of the rule `ferry:busy`, over the
-// models of the server; a step without samples is a gap. Shares and power are
+// Load is the sum of `ferry_load_ratio` over the models of the server, busy the
+// seconds that its instances computed over their number; a step without samples
+// is a gap. Shares and power are
 // means of a step, memory its highest; rates are over two steps, so that
 // nothing falls between the scrapes of one and the next.
 absl::StatusOr<NamedRecording> RecordFromPrometheus(

@@ -249,6 +249,14 @@ Answer DrainAnswer(const std::string& address, ServerEnd end,
       answer.sentence = absl::StrCat(
           address, " has drained, and another server answers there now.");
       break;
+    case ServerEnd::kUnseen:
+      answer.sentence = absl::StrCat(address, " is gone.");
+      answer.findings.push_back(
+          {Severity::kNote, "was_not_ready",
+           absl::StrCat(address,
+                        " was not ready before either, so its health cannot "
+                        "say that it drains: its log and exit code do")});
+      break;
     case ServerEnd::kLost:
       answer.sentence = absl::StrCat(address, " is gone.");
       answer.findings.push_back(

@@ -89,7 +89,7 @@ absl::StatusOr<bench::ConnectionOptions> ReadConnection(
     connection.headers.push_back(absl::StrCat("authorization:Bearer ", *token));
     const std::string& address = flags.addresses.front();
     if (!connection.tls && !absl::StartsWith(address, "unix:")) {
-      WarnOfClearToken(address.substr(0, address.rfind(':')));
+      WarnOfClearToken(address.substr(0, address.rfind(':')), "--tls-ca");
     }
   }
   return bench::ReadConnection(connection);

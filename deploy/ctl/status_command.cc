@@ -26,7 +26,7 @@ absl::StatusOr<Answer> AskStatus(const ServerFlags& flags) {
     return servers.status();
   }
   const auto looks = LookAt(*servers, flags.timeout());
-  if (absl::Status status = FailureOfAll(looks); !status.ok()) {
+  if (absl::Status status = FailureOfOne(looks); !status.ok()) {
     return status;
   }
   return StatusAnswer(looks);
@@ -57,7 +57,7 @@ absl::StatusOr<Answer> AskTop(const ServerFlags& flags) {
       }
     }
     const std::vector<ServerLook> looks = look.get();
-    if (absl::Status status = FailureOfAll(looks);
+    if (absl::Status status = FailureOfOne(looks);
         !status.ok() && !absl::IsUnavailable(status)) {
       return status;
     }

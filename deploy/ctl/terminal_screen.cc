@@ -20,8 +20,8 @@
 namespace ferry::ctl {
 namespace {
 
-// The other screen, without a cursor, on which wide characters that a line has
-// no room for begin no other; and back.
+// The other screen, without a cursor and without wrapping, as wide characters
+// can make a line too long; and back.
 constexpr char kBegin[] = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 constexpr char kEnd[] = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 // To the top left, and clear the screen.

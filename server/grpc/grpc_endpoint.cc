@@ -6,7 +6,6 @@
 #include <grpcpp/resource_quota.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -16,7 +15,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/printable_text.h"
+#include "server/grpc/admin_log.h"
 #include "server/grpc/credentials.h"
 #include "server/grpc/goaway.h"
 #include "server/net/peer.h"
@@ -111,10 +110,9 @@ void SetLives(const ConnectionLives& lives, grpc::ServerBuilder& builder) {
 
 // Returns what names in the log the client that changes the server.
 CallTeller TellerOf(const Authorizer& authorizer) {
-  return [&authorizer](const std::string& path,
-                       const grpc::ServerContext& call) {
-    spdlog::info("admin call {} client='{}' peer={}", path,
-                 PrintableText(NameOfClient(authorizer, call)), call.peer());
+  return [&authorizer, log = std::make_shared<AdminLog>()](
+             const std::string& path, const grpc::ServerContext& call) {
+    log->Tell(path, NameOfClient(authorizer, call), call.peer());
   };
 }
 

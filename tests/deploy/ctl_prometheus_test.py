@@ -28,7 +28,7 @@ DAY = 24 * HOUR
 SERVER = 'job="ferry",instance="a:8002"'
 MODEL = f'{SERVER},model="m",version="1"'
 INSTANCES = 2
-CLUSTERS = ("east", "west")
+CLUSTERS = ("east", "west", "")
 VERSIONS_LOAD, VERSIONS_BUSY = 0.5, 0.25
 CLIENTS = {"one": 0.5, "three": 1}  # of the time of an instance
 
@@ -116,26 +116,39 @@ def openmetrics(begin, end):
 
 
 def version_that_changes(end):
-    """Yields lines of two servers of one job and instance, in the middle of an
-    hour of which a version follows another."""
+    """Yields lines of three servers of one job and instance, on which in the middle
+    of an hour a version follows another; and of one more."""
     moments = range(end - 3 * DAY + 30, end, 60)
     change = end - 2 * DAY + HOUR // 2
     for cluster in CLUSTERS:
-        labels = f'job="ferry",instance="c:8002",cluster="{cluster}"'
+        labels = 'job="ferry",instance="c:8002"' + (
+            f',cluster="{cluster}"' if cluster else "")
         for moment in moments:
             yield f"ferry_ready{{{labels}}} 1 {moment}"
         for version, there in (
                 (1, [moment for moment in moments if moment < change]),
                 (2, [moment for moment in moments if moment >= change])):
             of_version = f'{labels},model="m",version="{version}"'
+            instances = 3 - version
             for name, value in (("ferry_load_ratio", VERSIONS_LOAD),
-                                ("ferry_instances", 1)):
+                                ("ferry_instances", instances)):
                 for moment in there:
                     yield f"{name}{{{of_version}}} {value} {moment}"
+            for instance in range(instances):
+                for moment in there:
+                    yield ("ferry_compute_busy_seconds_total"
+                           f'{{{of_version},model_instance="{instance}"}} '
+                           f"{VERSIONS_BUSY * (moment - there[0])} {moment}")
+    # One whose labels change.
+    for environment, there in (("test", [moment for moment in moments
+                                         if moment < change]),
+                               ("live", [moment for moment in moments
+                                         if moment >= change])):
+        labels = f'job="ferry",instance="d:8002",env="{environment}"'
+        for name, more in (("ferry_ready", ""),
+                           ("ferry_load_ratio", ',model="m",version="1"')):
             for moment in there:
-                yield ("ferry_compute_busy_seconds_total"
-                       f'{{{of_version},model_instance="0"}} '
-                       f"{VERSIONS_BUSY * (moment - there[0])} {moment}")
+                yield f"{name}{{{labels}{more}}} 1 {moment}"
 
 
 def numbers_of(values, unit):
@@ -236,12 +249,25 @@ class WeekTest(CtlCase):
     def test_several_servers_are_listed(self):
         self.assert_refused(
             1, "--label: expected labels that leave one server, as "
-            "instance=HOST:PORT, got 4: cluster=east instance=c:8002 job=ferry, "
-            "cluster=west instance=c:8002 job=ferry, instance=a:8002 job=ferry, "
-            "instance=b:8002 job=ferry", *self.profile, "7d")
+            "instance=HOST:PORT, got 7: cluster=east instance=c:8002 job=ferry, "
+            "cluster=west instance=c:8002 job=ferry, env=live instance=d:8002 "
+            "job=ferry, env=test instance=d:8002 job=ferry, instance=a:8002 "
+            "job=ferry, instance=b:8002 job=ferry, instance=c:8002 job=ferry",
+            *self.profile, "7d")
         self.assert_refused(
-            1, "got 2: cluster=east instance=c:8002 job=ferry, cluster=west ",
+            1, "got 3: cluster=east instance=c:8002 job=ferry, cluster=west ",
             *self.profile, "7d", "--label", "instance=c:8002")
+
+    def test_server_without_the_label_that_others_have(self):
+        answer = self.answer(*self.profile, "50h", "--label", "instance=c:8002",
+                             "--label", "cluster=")
+        self.assertIn('cluster=""', answer["inputs"]["recording"])
+        self.assertIn("load was 50.0 % on average", answer["answer"])
+
+    def test_server_whose_labels_changed_is_one(self):
+        answer = self.answer(*self.profile, "60h", "--label", "instance=d:8002")
+        self.assertIn("3600 samples", answer["inputs"]["recording"])
+        self.assertIn("load was 100.0 % on average", answer["answer"])
 
     def test_a_version_that_follows_another_is_counted_once(self):
         answer = self.answer(*self.profile, "50h", "--step", "1h", "--label",
@@ -442,19 +468,24 @@ class WrongPrometheusTest(CtlCase):
     def test_token_that_would_go_unencrypted_is_told(self):
         (self.folder / "token").write_text("sesame")
         warning = ("ferryctl: --token-file: without TLS the token can be read on "
-                   "its way to nowhere.invalid: give https:// or --tls-ca\n")
+                   "its way to nowhere.invalid: give ")
         token = ("--timeout-secs=1", "--token-file=token")
-        for command, is_told in (
-                ((*self.profile("nowhere.invalid"), token[1]), True),
-                (("health", "--address=nowhere.invalid:1", *token), True),
-                (("drain", "--address=nowhere.invalid:1", *token), True),
-                (("health", "--address=https://nowhere.invalid", *token), False),
-                (("health", "--address=[::1]:1", *token), False),
-                (("drain", "--address=unix:no.sock", *token), False),
-                (("health", "--address=127.0.0.1:1", *token), False)):
+        for command, remedy in (
+                ((*self.profile("nowhere.invalid"), token[1]), "https://"),
+                (("health", "--address=nowhere.invalid:1", *token),
+                 "https:// or --tls-ca"),
+                (("drain", "--address=nowhere.invalid:1", *token), "--tls-ca"),
+                (("health", "--address=https://nowhere.invalid", *token), None),
+                (("health", "--address=[::1]:1", *token), None),
+                (("drain", "--address=unix:no.sock", *token), None),
+                (("health", "--address=127.0.0.1:1", *token), None)):
             ended = self.ask(*command)
             self.assertEqual(ended.returncode, 2, ended)
-            self.assertEqual(ended.stderr.startswith(warning), is_told, ended)
+            told = ended.stderr.splitlines()[0]
+            if remedy:
+                self.assertEqual(told, warning + remedy, ended)
+            else:
+                self.assertNotIn("without TLS the token", told)
 
     def test_wrong_flags(self):
         self.assert_refused(1, "expected one of --file, --duration and "

@@ -155,10 +155,37 @@ class PagesTest(ServerCase):
                          f"127.0.0.1:{server.metrics_port}")
         answer = self.answer(0, "status", pages(server), pages(server))
         self.assertEqual(answer["answer"], "2 of 2 servers are ready.")
+        answer = self.answer(3, "status", away, away)
+        self.assertEqual(answer["answer"], "0 of 2 servers are ready.")
+        self.assertEqual(len(answer["findings"]), 2)
         answer = self.answer(3, "health", pages(server), away)
         self.assertEqual(answer["answer"], "1 of 2 servers are ready.")
         self.assertEqual([one["name"] for one in answer["findings"]],
                          ["unreachable"])
+
+    def test_servers_are_asked_at_once(self):
+        # Each answers once all have been asked: one after the other none would.
+        everyone = threading.Barrier(3)
+
+        class Waiting(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):  # pylint: disable=invalid-name
+                everyone.wait(LIMIT_S)
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):  # pylint: disable=arguments-differ
+                pass
+
+        addresses = []
+        for _ in range(everyone.parties):
+            one = self.enterContext(
+                http.server.ThreadingHTTPServer(("127.0.0.1", 0), Waiting))
+            threading.Thread(target=one.serve_forever, daemon=True).start()
+            self.addCleanup(one.shutdown)
+            addresses.append(f"--address=127.0.0.1:{one.server_port}")
+        answer = self.answer(0, "health", *addresses)
+        self.assertEqual(answer["answer"], "3 of 3 servers are ready.")
 
     def test_pages_of_another_server(self):
         class Other(http.server.BaseHTTPRequestHandler):
@@ -482,9 +509,10 @@ class DrainWatchTest(ServerCase):
                        [OtherServer.NOT_SERVING, OtherServer.SERVING]),
             (" has drained, and another server answers there now.", []))
 
-    def test_server_that_lacks_a_model_may_drain(self):
-        self.assertEqual(self.drain(0, [OtherServer.NOT_SERVING], []),
-                         (" has drained, and is gone.", []))
+    def test_drain_of_a_server_that_was_not_ready_cannot_be_seen(self):
+        for after in ([], [OtherServer.SERVING], [OtherServer.NOT_SERVING]):
+            self.assertEqual(self.drain(0, [OtherServer.NOT_SERVING], after),
+                             (" is gone.", ["was_not_ready"]), after)
 
     def test_older_server_cannot(self):
         with OtherServer([OtherServer.SERVING], [], has_drain=False) as server:
@@ -517,8 +545,7 @@ class Terminal:
 
     def pages(self):
         """Returns the lines of each page that was shown whole."""
-        return [page.partition(END)[0].split("\r\n")
-                for page in self.text.split(NEW_PAGE)[1:-1]]
+        return [page.split("\r\n") for page in self.text.split(NEW_PAGE)[1:-1]]
 
     def end(self):
         """Waits for the end, and returns the exit code."""
@@ -612,7 +639,7 @@ class TopTest(ServerCase):
                 self.assertTrue(terminal.shows(lambda text: BEGIN in text))
                 os.write(terminal.master, b"q")
                 self.assertTrue(terminal.shows(lambda text: END in text))
-                self.assertEqual(terminal.pages(), [])
+                self.assertNotIn(NEW_PAGE, terminal.text)
                 self.assertIsNone(terminal.process.poll(), "the look goes on")
 
     def test_error_gives_the_terminal_back(self):

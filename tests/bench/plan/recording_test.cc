@@ -146,37 +146,61 @@ TEST(SummaryTest, ActiveSamplesAreThoseOfPeriodsWithRequests) {
             (Samples{2, std::nullopt}));
 }
 
-TEST(IdleHoursTest, HoursWithoutARequest) {
+// Three hours of minutes.
+Recording Hours() {
   Recording recording;
   recording.period_s = 60;
-  EXPECT_EQ(HoursWithoutRequests(recording), std::nullopt);
   recording.size = 3 * 60;
   recording.requests_per_second.assign(recording.size, 0);
-  EXPECT_EQ(HoursWithoutRequests(recording), 3);
+  return recording;
+}
+
+double IdleHours(const Recording& recording) {
+  return CountHours(recording).value().idle;
+}
+
+TEST(CountHoursTest, HoursWithoutARequest) {
+  Recording recording = Hours();
+  EXPECT_EQ(CountHours(recording).value().all, 3);
+  EXPECT_EQ(IdleHours(recording), 3);
   recording.requests_per_second[61] = 0.1;
-  EXPECT_EQ(HoursWithoutRequests(recording), 2);
+  EXPECT_EQ(IdleHours(recording), 2);
+  EXPECT_EQ(CountHours(recording).value().unknown, 0);
   recording.requests_per_second[179] = std::nullopt;
-  EXPECT_EQ(HoursWithoutRequests(recording), 1) << "that is not known";
-  recording.requests_per_second[179] = 0;
-  recording.requests_per_second[61] = 0;
+  EXPECT_EQ(IdleHours(recording), 1) << "that is not known";
+  EXPECT_EQ(CountHours(recording).value().unknown, 1);
+  recording.requests_per_second[120] = 1;
+  EXPECT_EQ(CountHours(recording).value().unknown, 0) << "one came";
+  recording.requests_per_second.resize(179);
+  EXPECT_EQ(CountHours(recording).value().all, 2) << "whole ones";
+}
+
+TEST(CountHoursTest, RatesOverTwoPeriodsReachIntoTheHourBefore) {
+  Recording recording = Hours();
   recording.requests_per_second[59] = recording.requests_per_second[60] = 0.1;
-  EXPECT_EQ(HoursWithoutRequests(recording), 1);
+  EXPECT_EQ(IdleHours(recording), 1);
   recording.rate_periods = 2;
-  EXPECT_EQ(HoursWithoutRequests(recording), 2)
-      << "the request came before the hour";
-  recording.requests_per_second[61] = 0.1;
-  EXPECT_EQ(HoursWithoutRequests(recording), 1) << "it came in the hour";
+  EXPECT_EQ(IdleHours(recording), 2) << "they came at the end of the first";
+  recording.requests_per_second[59] = 0;
+  EXPECT_EQ(IdleHours(recording), 2) << "they came as the second began";
+  EXPECT_EQ(IdleHours(recording) + 1, CountHours(recording).value().all);
+  recording.requests_per_second[61] = recording.requests_per_second[59] = 0.1;
+  EXPECT_EQ(IdleHours(recording), 1) << "and went on in the second";
+}
+
+TEST(CountHoursTest, WhatNoHourIsKnownOf) {
+  Recording recording = Hours();
   recording.rate_periods = 61;
-  EXPECT_EQ(HoursWithoutRequests(recording), std::nullopt)
+  EXPECT_FALSE(CountHours(recording).has_value())
       << "each rate is over other hours, too";
-  recording.rate_periods = 1;
-  EXPECT_EQ(BusyHoursPerWeek(recording), 112);
+  recording = Hours();
   recording.requests_per_second.resize(59);
-  recording.size = 59;
-  EXPECT_EQ(BusyHoursPerWeek(recording), std::nullopt);
+  EXPECT_FALSE(CountHours(recording).has_value()) << "no hour is whole";
+  recording = Hours();
   recording.period_s = 25 * 60;
-  EXPECT_EQ(HoursWithoutRequests(recording), std::nullopt)
+  EXPECT_FALSE(CountHours(recording).has_value())
       << "an hour is no whole number of these";
+  EXPECT_FALSE(CountHours(Recording()).has_value());
 }
 
 }  // namespace

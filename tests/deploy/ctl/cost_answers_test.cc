@@ -153,6 +153,28 @@ TEST(SpotTest, WorkDoneAgainRaisesThePrice) {
               HasSubstr("no price of 'V100', spot, a"));
 }
 
+TEST(ScheduleTest, HoursOfARecordingWithoutRequestsAreOff) {
+  const PriceChoice choice = {.device = "L4", .instances = 10};
+  const auto given = ScheduleAnswer(Given(), choice, 91);
+  const auto week = RecordedScheduleAnswer(
+      Given(), choice, {.all = 336, .idle = 154}, "the recording");
+  ASSERT_TRUE(given.ok() && week.ok()) << week.status();
+  EXPECT_EQ(week->sentence, given->sentence);
+  EXPECT_EQ(week->findings.size(), given->findings.size());
+  EXPECT_EQ(week->inputs.back().second, "the recording");
+  const auto day = RecordedScheduleAnswer(
+      Given(), choice, {.all = 24, .idle = 11, .unknown = 2}, "r");
+  ASSERT_EQ(day->findings.size(), given->findings.size() + 2);
+  EXPECT_EQ(day->findings[1].name, "no_whole_weeks");
+  EXPECT_THAT(day->findings[2].text,
+              StartsWith("2 of 24 hours have samples missing"));
+  EXPECT_EQ(RecordedScheduleAnswer(Given(), choice, {.all = 2, .idle = 2}, "r")
+                .status(),
+            absl::FailedPreconditionError(
+                "r: expected an hour with requests, found none in 2 hours: "
+                "there is nothing to be on for"));
+}
+
 TEST(ScheduleTest, HoursOffAreSaved) {
   const auto answer =
       ScheduleAnswer(Given(), {.device = "L4", .instances = 10}, 5 * 20.0);

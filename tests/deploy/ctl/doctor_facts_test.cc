@@ -154,7 +154,7 @@ TEST(DoctorFactsTest, EnvFilesAreServersAsTheUnitStartsThem) {
              "FERRY_METRICS_ADDRESS=10.0.0.1\n"
              "FERRY_METRICS_PORT=\"8201\"\nCUDA_VISIBLE_DEVICES='0'\n"
              "FERRY_ARGUMENTS=--threads=4  --grpc-max-connections 9 "
-             "'--x=a \"b' --y=\"c  d\" --z=''\n");
+             "'--x=a \"b' --y=\"c  d\" --z='' --a=b\\ c --open='d e\n");
   root.Write("etc/ferry/tokens", "FERRY_DEVICE=no\n");
   const auto servers = Gather(root).servers;
   ASSERT_TRUE(servers.ok()) << servers.status();
@@ -169,7 +169,8 @@ TEST(DoctorFactsTest, EnvFilesAreServersAsTheUnitStartsThem) {
           Pair("--grpc-port", "8101"), Pair("--metrics-address", "10.0.0.1"),
           Pair("--metrics-port", "8201"), Pair("--threads", "4"),
           Pair("--grpc-max-connections", "9"), Pair("--x", "a \"b"),
-          Pair("--y", "c  d"), Pair("--z", "")));
+          Pair("--y", "c  d"), Pair("--z", ""), Pair("--a", "b c"),
+          Pair("--open", "d e")));
   EXPECT_EQ((*servers)[1].source, "/etc/ferry/b.env");
   EXPECT_THAT((*servers)[1].flags, Contains(Pair("--device", "cpu")));
 }
@@ -180,10 +181,6 @@ TEST(DoctorFactsTest, EnvFilesThatAreWrongAreNamed) {
   EXPECT_EQ(Gather(root).servers.status().message(),
             "/etc/ferry/a.env: FERRY_ARGUMENTS: expected flags of "
             "ferry-server, got 'yes'");
-  root.Write("etc/ferry/a.env", "FERRY_ARGUMENTS=--x=\"a b\n");
-  EXPECT_EQ(Gather(root).servers.status().message(),
-            "/etc/ferry/a.env: FERRY_ARGUMENTS: expected each quote to be "
-            "closed, found an open \"");
   const TempFolder other;
   other.Write("etc/ferry", "no folder");
   EXPECT_THAT(Gather(other).servers.status().message(),

@@ -222,7 +222,7 @@ TEST(MetricsReadingTest, ARestartBesideAMissingPageIsAGap) {
 }
 
 TEST(MetricsReadingTest, AStallIsAGap) {
-  ExpectGap(Period(ReadPage({.rows = 5}, 0), ReadPage({.rows = 9}, 5.1)));
+  ExpectGap(Period(ReadPage({.rows = 5}, 0), ReadPage({.rows = 9}, 5.6)));
   ExpectGap(Period(ReadPage({.rows = 5}, 1), ReadPage({.rows = 9}, 1)));
 }
 

@@ -10,15 +10,18 @@
 #include <fstream>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "deploy/ctl/metrics_reading.h"
 #include "deploy/ctl/profile_answer.h"
-#include "models/device.h"
+#include "models/nvml/device_choice.h"
+#include "models/nvml/device_sampler.h"
+#include "models/nvml/devices.h"
 #include "models/nvml/gpm_sampler.h"
+#include "models/nvml/library.h"
 #include "server/metrics/device_metrics.h"
 #include "server/metrics/metrics.h"
+#include "tests/support/fake_clock.h"
 
 namespace ferry::ctl {
 namespace {
@@ -91,19 +94,24 @@ std::string Profile(const std::string& machine, const std::string& text,
       ::testing::TempDir() + "profile." + std::to_string(getpid());
   std::ofstream(path) << machine;
   setenv("FERRY_FAKE_NVML", path.c_str(), 1);
-  auto device = Device::Open(*nvml::ParseDevice(text), std::nullopt,
-                             {.nvml = FERRY_FAKE_NVML_FILE, .sysfs = "/no"});
+  auto library = nvml::Library::Open(FERRY_FAKE_NVML_FILE);
   std::filesystem::remove(path);
-  if (!device.ok()) {
-    return std::string(device.status().message());
-  }
-  DeviceMetrics metrics((*device)->library(), (*device)->choice(),
-                        [&device] { return (*device)->sampler().Read(); });
+  EXPECT_TRUE(library.ok()) << library.status();
+  const auto devices = nvml::ListDevices(**library);
+  EXPECT_TRUE(devices.ok()) << devices.status();
+  const auto choice =
+      nvml::Choose(*nvml::ParseDevice(text), *devices, std::nullopt);
+  EXPECT_TRUE(choice.ok()) << choice.status();
+  FakeClock clock;
+  auto sampler = nvml::DeviceSampler::Create(**library, choice->uuid, clock);
+  EXPECT_TRUE(sampler.ok()) << sampler.status();
+  DeviceMetrics metrics(**library, *choice,
+                        [&sampler] { return (*sampler)->Read(); });
   for (int i = 0; i < reads; ++i) {
     metrics.Refresh(kPatience);
   }
   // GPM's means are those of the time between two reads.
-  std::this_thread::sleep_for(2 * nvml::GpmSampler::kMinInterval);
+  clock.Advance(2 * nvml::GpmSampler::kMinInterval);
   metrics.Refresh(kPatience);
   const std::string page = ToPrometheusText(metrics.Collect());
   const auto page_at = [&page](int second) {

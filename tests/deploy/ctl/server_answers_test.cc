@@ -156,12 +156,12 @@ TEST(RuntimeOptionsAnswerTest, ThoseInForceAreShown) {
       "server: a:1\n"
       "\n"
       "option          in force\n"
-      "max-batch-size        64\n"
-      "policy             eager\n"
-      "max-wait-ms          1.5\n"
-      "queue-requests      4096\n"
-      "queue-rows           100\n"
-      "queue-bytes      1048576\n");
+      "max-batch-size  64\n"
+      "policy          eager\n"
+      "max-wait-ms     1.5\n"
+      "queue-requests  4096\n"
+      "queue-rows      100\n"
+      "queue-bytes     1048576\n");
 }
 
 TEST(RuntimeOptionsAnswerTest, BothAreShownWhereTheyWereSet) {
