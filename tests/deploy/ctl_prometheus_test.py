@@ -208,7 +208,7 @@ class WeekTest(CtlCase):
         self.assertIn(f"'mostly_idle': load was {mean:.1f} % on average",
                       answer["answer"])
         rows = {row.pop("signal"): row for row in answer["rows"]}
-        # Of the periods with requests alone; a rate is over two of them.
+        # It is known of periods with requests alone, and a rate is over two.
         refused = rows.pop("refused %")
         active = 7 * sum(rate > 0 for rate in Day.RATES)
         self.assertEqual(refused.pop("samples"), str(active * 60 + 7))
