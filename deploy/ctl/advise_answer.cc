@@ -5,8 +5,12 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "bench/plan/cost.h"
 #include "bench/plan/formulas.h"
 #include "bench/plan/number_text.h"
@@ -134,6 +138,27 @@ std::string ChangeFirst(const Advice& advice) {
 int64_t InstancesOf(int64_t devices, const plan::PriceRow& price) {
   const int64_t size = price.devices_per_instance;
   return (devices + size - 1) / size;
+}
+
+std::optional<Finding> OfAnotherDevice(const std::string& measured,
+                                       const std::string& priced) {
+  const std::string name = absl::AsciiStrToLower(measured);
+  for (const absl::string_view word :
+       absl::StrSplit(absl::AsciiStrToLower(priced), absl::ByAnyChar(" -_."))) {
+    if (!std::any_of(word.begin(), word.end(), absl::ascii_isdigit)) {
+      continue;
+    }
+    if (measured.empty() || absl::StrContains(name, word)) {
+      return std::nullopt;
+    }
+    return Finding{
+        Severity::kNote, "another_device",
+        absl::StrCat("the result was measured on '", measured,
+                     "', and the price is of '", priced,
+                     "': expected one device; where these are two names of it, "
+                     "all is well")};
+  }
+  return std::nullopt;
 }
 
 Answer AdviseAnswer(const Advice& advice) {

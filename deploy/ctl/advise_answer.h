@@ -49,6 +49,12 @@ struct Advice {
 // Returns how many instances have so many devices: they are paid for whole.
 int64_t InstancesOf(int64_t devices, const plan::PriceRow& price);
 
+// Returns a note where a result's device and that of a price do not seem to be
+// one: the first word of the price's name that has a digit, as "h100", is not
+// in the name of the result's. Nothing where either is not told.
+std::optional<Finding> OfAnotherDevice(const std::string& measured,
+                                       const std::string& priced);
+
 // The sentence says what to change first: what keeps a device from doing more,
 // else how many there are to be, else what the measure finds.
 // Findings of a step keep their severity and have its name before their text.

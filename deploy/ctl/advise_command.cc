@@ -75,7 +75,14 @@ absl::StatusOr<Answer> Size(const AdviseFlags& flags,
   }
   plan::CapacityInput input = flags.capacity;
   input.peak_rate = *peak_rate;
-  return ResultCapacityAnswer(flags.result, input);
+  auto answer = ResultCapacityAnswer(flags.result, input);
+  const auto device = MeasuredDevice(flags.result);
+  if (answer.ok() && device.ok()) {
+    if (const auto note = OfAnotherDevice(*device, flags.price.device)) {
+      answer->findings.push_back(*note);
+    }
+  }
+  return answer;
 }
 
 absl::StatusOr<Answer> Share(const AdviseFlags& flags) {
@@ -129,8 +136,7 @@ absl::StatusOr<Answer> Commit(const AdviseFlags& flags,
   if (answer.ok() && !hours.has_value()) {
     answer->findings.push_back({Severity::kWarning, "hours_not_known",
                                 "which hours have no request is not known of "
-                                "this recording: all hours "
-                                "are taken for used"});
+                                "this recording: all are taken for used"});
   }
   return answer;
 }

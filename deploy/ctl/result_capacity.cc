@@ -2,8 +2,11 @@
 #include "deploy/ctl/result_capacity.h"
 
 #include <limits>
+#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/printable_text.h"
 #include "bench/commands/slo_point.h"
 #include "bench/plan/number_text.h"
 #include "bench/report/report_json.h"
@@ -18,19 +21,47 @@ absl::StatusOr<Answer> ResultCapacityAnswer(const MeasuredResult& result,
   if (!limit.ok()) {
     return limit.status();
   }
+  const auto device = MeasuredDevice(result);
+  if (!device.ok()) {
+    return device.status();
+  }
   plan::CapacityInput measured = input;
   measured.lambda_max = limit->lambda_max();
   auto answer = CapacityAnswer(
       measured,
       absl::StrCat("'", limit->label, "', model ", limit->model, ", p99 ",
                    plan::NumberText(limit->point.latency.p99_us / 1e3), " ms",
-                   limit->is_simulated ? "; simulated device" : ""));
+                   limit->is_simulated ? "; simulated device" : "",
+                   device->empty() ? "" : absl::StrCat(", on ", *device)));
   for (const std::string& note : limit->notes) {
     if (answer.ok()) {
       answer->findings.push_back({Severity::kNote, "of_the_result", note});
     }
   }
   return answer;
+}
+
+absl::StatusOr<std::string> MeasuredDevice(const MeasuredResult& result) {
+  const auto runs = bench::ReadRuns({result.path});
+  if (!runs.ok()) {
+    return runs.status();
+  }
+  const auto selected = bench::SelectRuns(*runs, result.label, result.path);
+  if (!selected.ok()) {
+    return selected.status();
+  }
+  std::set<std::string> names;
+  for (const bench::RunResult& run : *selected) {
+    if (run.environment.device.has_value()) {
+      names.insert(PrintableText(run.environment.device->device.name));
+    }
+  }
+  if (names.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        result.path, ": expected runs on one device, got ",
+        absl::StrJoin(names, " and "), ": give a file of the device's own"));
+  }
+  return names.empty() ? std::string() : *names.begin();
 }
 
 absl::StatusOr<std::optional<double>> MeasuredP99(const MeasuredResult& result,

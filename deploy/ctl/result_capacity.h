@@ -22,9 +22,14 @@ struct MeasuredResult {
 };
 
 // `input` without its lambda_max, which is the result's. Errors: those of
-// bench::ReadSloPoint() and CapacityAnswer().
+// bench::ReadSloPoint(), MeasuredDevice() and CapacityAnswer().
 absl::StatusOr<Answer> ResultCapacityAnswer(const MeasuredResult& result,
                                             const plan::CapacityInput& input);
+
+// Returns the name of the device that the result was measured on, as its server
+// or NVML told it; empty where none did. Errors: also INVALID_ARGUMENT where
+// runs of that label are of several devices.
+absl::StatusOr<std::string> MeasuredDevice(const MeasuredResult& result);
 
 // Returns the p99 in ms of the lowest rate of an open loop that was measured
 // and is at least that, requests/s; nothing where there is none. Errors: of a

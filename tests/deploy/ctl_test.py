@@ -221,6 +221,36 @@ class CtlTest(CtlCase):
         self.assert_refused(2, "expected one of T4, ", *roofline, "none")
         self.assert_refused(2, "expected tflops", *roofline, "A10G")
 
+    def test_result_of_another_device_is_told(self):
+        self.recording()
+        text = (ROOT / "bench/results/demo.json").read_text()
+        result = json.loads(text)
+        for run in result["runs"]:
+            run["device"] = {"name": "NVIDIA H200", "source": "NVML"}
+        flags = ("--result", "result.json", "--slo-p99-ms", "100", "--peak-rate",
+                 "10000")
+        label = "mlp, batching on"
+
+        def write():
+            (self.folder / "result.json").write_text(json.dumps(result))
+
+        write()
+        advise = ("advise", "--file", "r.json", *flags, "--result-label", label,
+                  *PRICED)
+        told = {one["name"]: one for one in self.answer(*advise)["findings"]}
+        self.assertEqual(told["another_device"]["severity"], "note")
+        self.assertIn("measured on 'NVIDIA H200', and the price is of 'L4'",
+                      told["another_device"]["text"])
+        capacity = ("capacity", *flags, "--label", label)
+        self.assertIn("on NVIDIA H200", json.dumps(self.answer(*capacity)["inputs"]))
+        again = json.loads(text)["runs"]
+        for run in again:
+            run["device"] = {"name": "NVIDIA L4", "source": "NVML"}
+        result["runs"] += again
+        write()
+        self.assert_refused(1, "expected runs on one device, got NVIDIA H200 and "
+                            "NVIDIA L4", *capacity)
+
     def test_advise_puts_all_that_is_known_on_one_page(self):
         self.recording()
         result = str(ROOT / "bench/results/demo.json")

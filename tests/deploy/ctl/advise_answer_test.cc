@@ -52,6 +52,26 @@ TEST(AdviseAnswerTest, AnInputThatAStepHasOtherwiseIsOfThatStep) {
       ElementsAre(Pair("rate", "given"), Pair("rate of size", "measured")));
 }
 
+TEST(OfAnotherDeviceTest, NamesThatShareNoModelAreTold) {
+  for (const auto& [measured, priced] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"NVIDIA H100 80GB HBM3", "h100"},
+           {"NVIDIA H200 MIG 1g.18gb", "H200-1g.18gb"},
+           {"NVIDIA L4", "cloud L4"},
+           {"", "h100"},
+           {"NVIDIA L4", "slice"},
+           {"NVIDIA L4", ""}}) {
+    EXPECT_FALSE(OfAnotherDevice(measured, priced).has_value()) << priced;
+  }
+  const auto other = OfAnotherDevice("NVIDIA L4", "H100-SXM");
+  ASSERT_TRUE(other.has_value());
+  EXPECT_EQ(other->name, "another_device");
+  EXPECT_EQ(other->text,
+            "the result was measured on 'NVIDIA L4', and the price is of "
+            "'H100-SXM': expected one device; where these are two names of it, "
+            "all is well");
+}
+
 plan::PriceRow Price(int64_t devices_per_instance) {
   return {.device = "d",
           .region = "r",
