@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -13,6 +14,16 @@
 #include "deploy/ctl/capacity_answers.h"
 
 namespace ferry::ctl {
+namespace {
+
+absl::StatusOr<std::vector<bench::RunResult>> ReadSelected(
+    const MeasuredResult& result) {
+  const auto runs = bench::ReadRuns({result.path});
+  return runs.ok() ? bench::SelectRuns(*runs, result.label, result.path)
+                   : runs.status();
+}
+
+}  // namespace
 
 absl::StatusOr<Answer> ResultCapacityAnswer(const MeasuredResult& result,
                                             const plan::CapacityInput& input) {
@@ -42,16 +53,12 @@ absl::StatusOr<Answer> ResultCapacityAnswer(const MeasuredResult& result,
 }
 
 absl::StatusOr<std::string> MeasuredDevice(const MeasuredResult& result) {
-  const auto runs = bench::ReadRuns({result.path});
+  const auto runs = ReadSelected(result);
   if (!runs.ok()) {
     return runs.status();
   }
-  const auto selected = bench::SelectRuns(*runs, result.label, result.path);
-  if (!selected.ok()) {
-    return selected.status();
-  }
   std::set<std::string> names;
-  for (const bench::RunResult& run : *selected) {
+  for (const bench::RunResult& run : *runs) {
     if (run.environment.device.has_value()) {
       names.insert(PrintableText(run.environment.device->device.name));
     }
@@ -66,17 +73,13 @@ absl::StatusOr<std::string> MeasuredDevice(const MeasuredResult& result) {
 
 absl::StatusOr<std::optional<double>> MeasuredP99(const MeasuredResult& result,
                                                   double rate) {
-  const auto runs = bench::ReadRuns({result.path});
+  const auto runs = ReadSelected(result);
   if (!runs.ok()) {
     return runs.status();
   }
-  const auto selected = bench::SelectRuns(*runs, result.label, result.path);
-  if (!selected.ok()) {
-    return selected.status();
-  }
   std::optional<double> p99_ms;
   double lowest = std::numeric_limits<double>::infinity();
-  for (const bench::RunResult& run : *selected) {
+  for (const bench::RunResult& run : *runs) {
     for (const bench::PointResult& point : run.points) {
       const bool counts = point.loop == "open" && point.void_reason.empty() &&
                           !point.interrupted && !bench::IsTry(point);
