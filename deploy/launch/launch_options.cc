@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "flags/parse_flags.h"
 #include "flags/value_checks.h"
 #include "models/nvml/device_choice.h"
@@ -113,7 +116,36 @@ void AddLifeFlags(CLI::App& app, RawFlags& raw, LaunchOptions& options) {
       ->group(group);
 }
 
+// Returns what the arguments of the servers say of --exit-timeout-secs, 0 where
+// they do not: a server whose device is lost is not live for so long, and
+// answers what it has admitted.
+double ExitSeconds(const std::vector<std::string>& arguments) {
+  constexpr absl::string_view kFlag = "--exit-timeout-secs";
+  double seconds = 0;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    absl::string_view value = arguments[i];
+    if (value == kFlag && i + 1 < arguments.size()) {
+      value = arguments[i + 1];
+    } else if (!absl::ConsumePrefix(&value, absl::StrCat(kFlag, "="))) {
+      continue;
+    }
+    if (!absl::SimpleAtod(value, &seconds)) {
+      seconds = 0;  // the server says what is wrong
+    }
+  }
+  return seconds;
+}
+
 absl::Status Complete(const RawFlags& raw, LaunchOptions& options) {
+  const double exit_s = ExitSeconds(options.plan.server_arguments);
+  if (raw.hang_s > 0 && raw.hang_s <= exit_s) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--hang-timeout-secs: expected more than the servers' "
+        "--exit-timeout-secs, ",
+        exit_s, ", got ", raw.hang_s,
+        ": a server that ends by itself would be killed before it has answered "
+        "what it admitted"));
+  }
   if (raw.most_s < raw.first_s) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--restart-max-delay-secs: expected at least --restart-delay-secs, ",

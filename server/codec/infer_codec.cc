@@ -26,7 +26,7 @@ constexpr int32_t kNoRows = 0;  // no input has said how many
 constexpr int64_t kMaxRows = 1 << 26;
 
 // Above this, converted contents are given back and not kept.
-constexpr size_t kMaxKeptBytes = size_t{64} << 10;
+constexpr size_t kMaxKeptBytes = size_t{16} << 10;  // of each input
 
 absl::Status Invalid(const std::string& text) {
   return absl::InvalidArgumentError(text);

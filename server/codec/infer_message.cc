@@ -11,7 +11,8 @@ namespace {
 using inference::ModelInferRequest;
 
 // Above this the small fields are not kept for the next message.
-constexpr size_t kMaxKeptFieldBytes = size_t{4} << 10;
+// What was parsed of them may have 60 times as many.
+constexpr size_t kMaxKeptFieldBytes = 512;
 constexpr size_t kMaxKeptSegments = 4096;
 constexpr size_t kMaxPlainIdBytes = 1024;
 

@@ -20,8 +20,15 @@ void GrpcInferCall::OnMatched(bool ok) {
     return;
   }
   ends_left_ = 3;  // sent, done, Ended()
-  call_.ComeBy(rpc_->context);
-  call_.Start(message_, ToTimePoint(rpc_->context.raw_deadline()));
+  const grpc::Status metadata = CheckMetadata(rpc_->context);
+  if (metadata.ok()) {
+    call_.ComeBy(rpc_->context);
+    call_.Start(message_, ToTimePoint(rpc_->context.raw_deadline()));
+  } else {
+    message_.Clear();
+    SendError(metadata, std::nullopt);
+    Ended();
+  }
   pool_.PostNext();
 }
 
@@ -39,7 +46,6 @@ void GrpcInferCall::OnDone(bool) {
 
 void GrpcInferCall::OnEnd() {
   if (--ends_left_ == 0) {
-    call_.Clear();
     rpc_.reset();
     pool_.GiveBack(*this);
   }

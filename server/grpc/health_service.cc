@@ -6,10 +6,29 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "server/grpc/status.h"
 
 namespace ferry {
+namespace {
+
+// Models' names have no more.
+constexpr size_t kMaxNameBytes = 64;
+// Thousands of watches may be open, by clients without a name.
+constexpr size_t kMaxMetadataBytes = size_t{8} << 10;
+
+grpc::Status CheckWatch(const grpc::ServerContext& call,
+                        const std::string& name) {
+  return name.size() <= kMaxNameBytes
+             ? CheckMetadata(call, kMaxMetadataBytes)
+             : grpc::Status(
+                   grpc::StatusCode::INVALID_ARGUMENT,
+                   absl::StrCat("service: expected a name of at most ",
+                                kMaxNameBytes, " bytes, got ", name.size()));
+}
+
+}  // namespace
 
 // One watch. gRPC gives back one tag for each operation, of which there is one
 // at a time, and one when the call is over; the watch is deleted when it is
@@ -91,11 +110,14 @@ class HealthService::Watch final {
     is_matched_ = true;
     new Watch(service_, queue_);
     Request request;
-    const grpc::Status parsed =
+    grpc::Status status =
         ParseMessage(message_, kMaxSmallMessageBytes, request);
+    if (status.ok()) {
+      status = CheckWatch(context_, request.service());
+    }
     MutexLock lock(service_.mutex_);
-    if (!parsed.ok()) {
-      Finish(parsed);
+    if (!status.ok()) {
+      Finish(status);
       return;
     }
     watched_ = request.service();

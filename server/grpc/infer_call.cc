@@ -80,7 +80,7 @@ void InferCall::Start(grpc::ByteBuffer& message, TimePoint deadline) {
   hold_.Reset();
   entry_.Reset();
   transport_.SendError(refusal, retry_pushback_ms);
-  transport_.Ended();
+  End();
 }
 
 absl::Status InferCall::Submit(grpc::ByteBuffer& message, TimePoint deadline) {
@@ -209,7 +209,7 @@ void InferCall::Finish() {
     Send();
   }
   entry_.Reset();
-  transport_.Ended();
+  End();
 }
 
 void InferCall::Send() {
@@ -271,10 +271,10 @@ void InferCall::DropMessage() {
   }
 }
 
-void InferCall::Clear() {
+void InferCall::End() {
   decoder_.Clear();
-  DropMessage();
   request_.Reset();
+  transport_.Ended();
 }
 
 void AnsweredCalls::Push(InferCall& call) {

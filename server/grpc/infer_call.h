@@ -9,13 +9,12 @@
 //   Respond()   such a thread: keeps the result, sends it where that thread has
 //               the time, and hands the call to AnsweredCalls
 //   Finish()    sends the result unless it was sent
-//   Clear()     makes it ready for the next request
 //
 // Guarantees:
 //   1. The transport gets exactly one reply or error for each Start().
 //   2. The received bytes are kept until then.
-//   3. Finished, the call keeps no model loaded: a client that does not read
-//      its reply keeps no model in memory.
+//   3. Ended, the call keeps no model loaded and nothing of its request: a
+//      client that does not read its reply keeps neither in memory.
 //
 // Thread safety: FailEarly() and Respond() may come at any time after the
 // submit, also while Start() or Cancel() runs. They change only what they write
@@ -86,8 +85,8 @@ class InferTransport {
   // thread.
   virtual void FailedEarly() {}
 
-  // No thread but the queue's, which calls it, touches the call any more. It
-  // may clear the call within.
+  // No thread but the queue's, which calls it, touches the call any more. The
+  // call is ready for the next request.
   virtual void Ended() = 0;
 
  protected:
@@ -115,10 +114,8 @@ class InferCall final : private Completion {
   // Ends a call that was answered. Called by AnsweredCalls.
   void Finish();
 
-  // REQUIRES: InferTransport::Ended() was called.
-  void Clear();
-
-  // Returns the request's id, until Clear(); empty before it is known.
+  // Returns the request's id, until the call has ended; empty before it is
+  // known.
   const std::string& id() const { return decoder_.id(); }
 
   InferCall* next_answered = nullptr;  // of AnsweredCalls
@@ -137,6 +134,8 @@ class InferCall final : private Completion {
   // Encodes the result and sends it, or its error.
   void Send();
   void DropMessage();
+  // Drops what is left of the request, and tells the transport.
+  void End();
   // The request has ended, in that batch or in none.
   void Trace(absl::StatusCode code, const Batch* batch);
 

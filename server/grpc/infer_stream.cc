@@ -88,6 +88,11 @@ void InferStream::OnMatched(bool ok) {
   Post(environment_);
   environment_.open.streams.insert(this);
   Expect();  // of `done`
+  const grpc::Status metadata = CheckMetadata(context_);
+  if (!metadata.ok()) {
+    Finish(metadata);
+    return;
+  }
   deadline_ = ToTimePoint(context_.raw_deadline());
   const auto wish = context_.client_metadata().find(kErrorsEndTheStream);
   if (wish != context_.client_metadata().end() && wish->second == "true") {
@@ -222,7 +227,6 @@ void InferStream::GiveBack(Item& item) {
   if (--item.uses > 0) {
     return;
   }
-  item.call.Clear();
   item.is_answered = false;
   item.answer.Clear();
   std::unique_ptr<Item> idle(&item);

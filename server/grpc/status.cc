@@ -86,6 +86,19 @@ void AddRetryPushback(std::optional<int64_t> ms, grpc::ServerContext& context) {
   }
 }
 
+grpc::Status CheckMetadata(const grpc::ServerContext& call, size_t at_most) {
+  constexpr size_t kBytesOfField = 32;
+  size_t bytes = 0;
+  for (const auto& [name, value] : call.client_metadata()) {
+    bytes += name.size() + value.size() + kBytesOfField;
+  }
+  return bytes <= at_most
+             ? grpc::Status::OK
+             : grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                            absl::StrCat("metadata: expected at most ", at_most,
+                                         " bytes of this call, got ", bytes));
+}
+
 grpc::Status WithRequestId(const grpc::Status& status, const std::string& id) {
   if (status.ok()) {
     return status;

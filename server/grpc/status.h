@@ -6,6 +6,7 @@
 // the backend failed. docs/decisions/ says why these and not Triton's.
 //
 // AddRetryPushback() is the one place where a client is told when to try again.
+// CheckMetadata() bounds the memory that a call holds while it is open.
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_SERVER_GRPC_STATUS_H_
@@ -14,6 +15,7 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -43,6 +45,14 @@ std::optional<int64_t> RetryPushbackMs(const grpc::Status& status);
 
 // Tells the client of a call that ends when to try again, where it may.
 void AddRetryPushback(std::optional<int64_t> ms, grpc::ServerContext& context);
+
+// What the metadata of a call that waits may have: more than proxies pass.
+inline constexpr size_t kMaxHeldMetadataBytes = size_t{64} << 10;
+
+// Returns RESOURCE_EXHAUSTED where the client sent more metadata than that, as
+// RFC 9113, 6.5.2 counts it; gRPC itself takes some calls' 1 MiB.
+grpc::Status CheckMetadata(const grpc::ServerContext& call,
+                           size_t at_most = kMaxHeldMetadataBytes);
 
 // Returns the same with "[request id: <id>] " before its text, as clients of
 // Triton know it.

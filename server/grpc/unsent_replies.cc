@@ -40,13 +40,13 @@ void UnsentReplies::List(Reply& reply, size_t message_bytes, TimePoint now) {
 void UnsentReplies::AddWaiting(size_t message_bytes) {
   const TimePoint now = clock_.Now();
   MutexLock lock(mutex_);
-  waiting_bytes_ += message_bytes;
+  waiting_bytes_ += message_bytes + kBytesOfCall;
   DropPastBound(now);
 }
 
 void UnsentReplies::RemoveWaiting(size_t message_bytes) {
   MutexLock lock(mutex_);
-  waiting_bytes_ -= message_bytes;
+  waiting_bytes_ -= message_bytes + kBytesOfCall;
 }
 
 void UnsentReplies::Enforce() {

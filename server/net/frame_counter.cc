@@ -31,6 +31,10 @@ constexpr double kAllowedControl = 2;
 // By how much the number of a stream is past that of the one before at most;
 // clients leave none out.
 constexpr uint32_t kMaxLeap = 200;
+// How many streams that finish let an unfinished one be forgotten.
+constexpr int64_t kFinishedOfForgotten = 4096;
+// Bytes of a block of headers that count as one stream more.
+constexpr uint64_t kBytesOfWeight = 4 << 10;
 constexpr uint8_t kLengthMask = 0x7f;  // of a string, without its Huffman bit
 constexpr int kMaxShift = 28;  // of a number; gRPC takes no longer ones either
 
@@ -146,8 +150,11 @@ std::optional<FrameFlood> FrameCounter::BeginFrame(const Clock& clock) {
       AllowResets(Leave(stream) ? 0 : -kAllowedResets);
       return TakeReset(clock) ? std::nullopt
                               : std::optional<FrameFlood>(FrameFlood::kResets);
-    case kWindowUpdate:
     case kContinuation:
+      return ContinueStream(stream)
+                 ? std::nullopt
+                 : std::optional<FrameFlood>(FrameFlood::kStreams);
+    case kWindowUpdate:
       return std::nullopt;
     case kSettings:
     case kPing:
@@ -173,20 +180,34 @@ bool FrameCounter::BeginStream(uint32_t stream, bool ends) {
     return false;
   }
   last_stream_ = stream;
-  const size_t place = stream / 2 % kLastStreams;
-  if (is_unfinished_.test(place)) {  // one long before it
-    --unfinished_;
-    totals_.unfinished.fetch_sub(1, std::memory_order_relaxed);
-  }
-  is_unfinished_.set(place);
-  ++unfinished_;
-  const int64_t all =
-      totals_.unfinished.fetch_add(1, std::memory_order_relaxed) + 1;
+  Weigh(stream);
   if (ends) {
     Finish(stream);
     return true;
   }
-  return all <= bounds_.unfinished || unfinished_ <= bounds_.own_unfinished ||
+  return MayHaveUnfinished();
+}
+
+bool FrameCounter::ContinueStream(uint32_t stream) {
+  if (!weights_.contains(stream)) {
+    return true;
+  }
+  Weigh(stream);
+  return MayHaveUnfinished();
+}
+
+void FrameCounter::Weigh(uint32_t stream) {
+  uint32_t& weight = weights_[stream];
+  const auto now = static_cast<uint32_t>(1 + block_bytes_ / kBytesOfWeight);
+  const int64_t more = int64_t{now} - std::exchange(weight, now);
+  unfinished_ += more;
+  totals_.unfinished.fetch_add(more, std::memory_order_relaxed);
+}
+
+bool FrameCounter::MayHaveUnfinished() const {
+  return unfinished_ <= bounds_.own_unfinished ||
+         totals_.unfinished.load(std::memory_order_relaxed) <=
+             bounds_.unfinished ||
          unfinished_ * totals_.connections.load(std::memory_order_relaxed) <=
              bounds_.unfinished;
 }
@@ -197,19 +218,20 @@ bool FrameCounter::Finish(uint32_t stream) {
   }
   AllowResets(kAllowedResets);
   control_.Add(bounds_.control, kAllowedControl);
+  if (++finished_ % kFinishedOfForgotten == 0 && !weights_.empty()) {
+    Leave(std::min_element(weights_.begin(), weights_.end())->first);
+  }
   return true;
 }
 
 bool FrameCounter::Leave(uint32_t stream) {
-  const size_t place = stream / 2 % kLastStreams;
-  if (stream % 2 == 0 || stream > last_stream_ ||
-      last_stream_ - stream >= 2 * kLastStreams ||
-      !is_unfinished_.test(place)) {
+  const auto found = weights_.find(stream);
+  if (found == weights_.end()) {
     return false;
   }
-  is_unfinished_.reset(place);
-  --unfinished_;
-  totals_.unfinished.fetch_sub(1, std::memory_order_relaxed);
+  unfinished_ -= found->second;
+  totals_.unfinished.fetch_sub(found->second, std::memory_order_relaxed);
+  weights_.erase(found);
   return true;
 }
 

@@ -12,13 +12,13 @@
 #define FERRY_SERVER_NET_FRAME_COUNTER_H_
 
 #include <atomic>
-#include <bitset>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -47,8 +47,9 @@ struct FrameBounds {
   // settings: until then gRPC does not hold it to how many it may have at once.
   int64_t early_streams = 2000;
   // Requests that were begun and whose client has not ended them, of all
-  // connections together; past it one that has more than its even share of them
-  // and more than `own_unfinished` may begin no more.
+  // connections together, one more for each 4 KiB of a block of headers; past
+  // it one that has more than its even share of them and more than
+  // `own_unfinished` may begin no more.
   int64_t unfinished = 8192;
   int64_t own_unfinished = 32;
   // RST_STREAM: a client that gives up on a request. A request that ends
@@ -127,8 +128,13 @@ class FrameCounter {
   enum class Field : uint8_t { kBegin, kIndex, kLengthBegin, kLength, kString };
 
   std::optional<FrameFlood> BeginFrame(const Clock& clock);
-  // Returns whether the client may have one more stream.
+  // Each returns whether the client may have the stream, which is begun, or
+  // whose block of headers goes on.
   bool BeginStream(uint32_t stream, bool ends);
+  bool ContinueStream(uint32_t stream);
+  // Counts the stream's block of headers as far as it has come.
+  void Weigh(uint32_t stream);
+  bool MayHaveUnfinished() const;
   // Takes a request out of the unfinished; false where it is none of them.
   bool Leave(uint32_t stream);
   // Does so as its client has ended it.
@@ -152,11 +158,12 @@ class FrameCounter {
   size_t head_bytes_ = 0;  // of head_ that have come
   uint32_t payload_left_ = 0;
   uint32_t last_stream_ = 0;
-  // Which of the last streams are unfinished, by their number. What
-  // the server itself has ended leaves them as others are begun.
-  static constexpr size_t kLastStreams = 4096;
-  std::bitset<kLastStreams> is_unfinished_;
-  int64_t unfinished_ = 0;     // of these
+  // The unfinished streams, and as how many each counts. What the server itself
+  // has ended is among them: the oldest leaves them with each 4,096 that
+  // finish.
+  absl::flat_hash_map<uint32_t, uint32_t> weights_;
+  int64_t unfinished_ = 0;     // their sum
+  int64_t finished_ = 0;       // streams
   int64_t early_streams_ = 0;  // begun before the settings were acknowledged
   std::atomic<bool> has_sent_{false};
   bool has_acknowledged_ = false;  // what was sent

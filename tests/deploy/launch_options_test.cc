@@ -105,6 +105,15 @@ TEST(LaunchOptionsTest, WrongFlagsAreRefused) {
   EXPECT_THAT(ErrorOf({"--restart-delay-secs=9", "--restart-max-delay-secs=8"}),
               HasSubstr("expected at least --restart-delay-secs"));
   EXPECT_THAT(ErrorOf({"--model-repository=m"}), HasSubstr("see --help"));
+  EXPECT_THAT(ErrorOf({"--servers=2", "--", "--exit-timeout-secs=60"}),
+              HasSubstr("expected more than the servers' --exit-timeout-secs, "
+                        "60, got 30"));
+  EXPECT_THAT(
+      ErrorOf({"--hang-timeout-secs=9", "--", "--exit-timeout-secs", "10"}),
+      HasSubstr("--exit-timeout-secs, 10, got 9"));
+  for (const char* hang : {"--hang-timeout-secs=0", "--hang-timeout-secs=61"}) {
+    EXPECT_TRUE(Parse({hang, "--", "--exit-timeout-secs=60"}).ok());
+  }
 }
 
 TEST(LaunchOptionsTest, HelpIsText) {

@@ -2,6 +2,7 @@
 read, requests that can never fit, backends that hang, short exit times."""
 
 import concurrent.futures
+import itertools
 import json
 import os
 import signal
@@ -233,6 +234,26 @@ class MemoryTest(unittest.TestCase):
             self.assertLess(self.memory(server, "VmHWM"), before + 2 * bound)
             self.assertEqual(code_of(stub_of(server.address).ServerLive.future(
                 pb.ServerLiveRequest())), "OK")
+
+    def test_answers_of_a_stream_that_wait_keep_no_request(self):
+        """200 requests of 1 MB of fields wait behind a slow one: decoded they are
+        eight times as large."""
+        count = 200
+        wrong = pb.ModelInferRequest(model_name="none")
+        wrong.inputs.add(name="input", datatype="FP32", shape=[1] * 1_000_000)
+        first = rows_for("slowest", 64)
+        with FerryProcess(models=["slowest"]) as server:
+            before = self.memory(server, "VmRSS")
+            answers = stub_of(server.address).ModelStreamInfer(
+                itertools.chain([first], itertools.repeat(wrong, count)))
+            self.assertTrue(wait_until(lambda: server.metric(
+                "ferry_refused_total", model="_unknown",
+                reason="unknown_model") == count))
+            self.assertEqual(server.metric("ferry_running_batches",
+                                           model="slowest"), 1)
+            self.assertLess(self.memory(server, "VmRSS"), before + (200 << 20))
+            texts = [answer.error_message for answer in answers]
+        self.assertEqual([bool(text) for text in texts], [False] + [True] * count)
 
 
 class TooLargeTest(unittest.TestCase):

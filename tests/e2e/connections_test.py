@@ -55,6 +55,8 @@ class FewFilesTest(unittest.TestCase):
             self.assertEqual(next(watch), SERVING)
             with Client(server) as late:
                 self.assertEqual(code_of(late.start(one_row("echo"))), "OK")
+            self.assertEqual(sum("takes no connections and is not ready" in line
+                                 for line in server.log), 1, server.log)
             self.assertTrue(wait_until(
                 lambda: server.get("/v2/health/ready")[0] == 200))
 
@@ -119,11 +121,32 @@ class SharedConnectionTest(unittest.TestCase):
     def test_headers_of_one_call_end_no_other(self):
         with FerryProcess(models=["slow"]) as server:
             for count, size in ((100, 130), (1, 20_000), (100, 600),
-                                (1000, 130), (8, 65_000)):
+                                (1000, 130), (8, 65_000), (16, 65_000)):
                 with self.subTest(count=count, size=size):
                     self.assert_neighbour_is_served(
                         server, [(f"x-{i}", "v" * size)
                                  for i in range(count)])
+
+    def test_calls_with_much_metadata_are_refused_alone(self):
+        """It would be kept for as long as they wait."""
+        much = [("x", "v" * 70_000)]
+        with FerryProcess(models=["echo"]) as server, Client(server) as client:
+            stub = client.stub
+            for ask in (
+                    lambda: stub.ModelInfer(one_row("echo"), metadata=much,
+                                            timeout=TIMEOUT_S),
+                    lambda: list(stub.ModelStreamInfer(
+                        iter([one_row("echo")]), metadata=much,
+                        timeout=TIMEOUT_S))):
+                with self.assertRaises(grpc.RpcError) as refused:
+                    ask()
+                self.assertEqual(refused.exception.code(),
+                                 grpc.StatusCode.RESOURCE_EXHAUSTED)
+                self.assertIn("metadata: expected at most 65536 bytes",
+                              refused.exception.details())
+            less = [("x", "v" * 60_000)]
+            self.assertTrue(stub.ModelInfer(one_row("echo"), metadata=less,
+                                            timeout=TIMEOUT_S).raw_output_contents)
 
     def send_odd(self, server, more=(), tail=b""):
         """Sends a call behind another on its connection; returns whether that

@@ -24,7 +24,7 @@ FLOODS = [(floods.resets, 1, "resets"), (floods.empty_calls, 1, "streams"),
           (floods.padded_block, 1, "headers"), (floods.hidden_streams, 1, "streams"),
           (floods.pings, 1, "control"), (floods.settings, 1, "control"),
           (floods.empty_data, 1, "control"), (floods.idle_streams, 60, "streams"),
-          (floods.silence, 100, None)]
+          (floods.held_metadata, 1, "streams"), (floods.silence, 100, None)]
 
 
 class FloodTest(unittest.TestCase):

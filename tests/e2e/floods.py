@@ -36,6 +36,15 @@ def acknowledge():
     yield frame(SETTINGS, ACK, 0)
 
 
+def length(size):
+    """The length of a long string of HPACK (RFC 7541, 5.1)."""
+    rest, written = size - 127, bytes([127])
+    while rest >= 128:
+        written += bytes([rest % 128 + 128])
+        rest //= 128
+    return written + bytes([rest])
+
+
 def reset(number, head):
     """A stream that is begun and reset."""
     return (frame(HEADERS, END_HEADERS, number, head) +
@@ -85,13 +94,8 @@ def wrong_trailers():
 
 def long_value():
     """A header's value that is declared 1 GiB long, and comes slowly."""
-    size = (1 << 30) - 127
-    length = bytes([127])
-    while size >= 128:
-        length += bytes([size % 128 + 128])
-        size //= 128
-    yield frame(HEADERS, 0, 1, header_block(MODEL_INFER) + b"\x00\x01x" + length +
-                bytes([size]))
+    yield frame(HEADERS, 0, 1, header_block(MODEL_INFER) + b"\x00\x01x" +
+                length(1 << 30))
     while True:
         yield frame(CONTINUATION, 0, 1, b"x" * 16000)
         time.sleep(0.1)
@@ -153,6 +157,20 @@ def idle_streams():
     head = header_block(MODEL_INFER)
     yield b"".join(frame(HEADERS, END_HEADERS, number, head)
                    for number in range(1, 501, 2))
+    while True:
+        time.sleep(0.5)
+        yield b""
+
+
+def held_metadata():
+    """250 calls with a header of 1,000 kB that are begun, and nothing else."""
+    yield from acknowledge()
+    value = b"v" * 16_000
+    for number in range(1, 501, 2):
+        yield frame(HEADERS, 0, number, header_block(MODEL_INFER) +
+                    b"\x00\x01x" + length(1_000_000))
+        yield frame(CONTINUATION, 0, number, value) * 62
+        yield frame(CONTINUATION, END_HEADERS, number, value[:8_000])
     while True:
         time.sleep(0.5)
         yield b""

@@ -101,6 +101,18 @@ class HealthTest(unittest.TestCase):
         echo.cancel()
         self.assertEqual(self.check("sim"), SERVING)
 
+    def test_watches_of_what_no_model_can_be_called_end(self):
+        self.start()
+        for name, metadata, code in (
+                ("n" * 65, (), "INVALID_ARGUMENT"),
+                ("", [("x", "v" * 9000)], "RESOURCE_EXHAUSTED")):
+            watch = self.channel.unary_stream("/grpc.health.v1.Health/Watch")(
+                request_of(name), timeout=TIMEOUT_S, metadata=metadata)
+            with self.assertRaises(grpc.RpcError) as refused:
+                next(watch)
+            self.assertEqual(refused.exception.code().name, code)
+        self.assertEqual(self.next_of(self.watch("n" * 64)), SERVICE_UNKNOWN)
+
     def test_drain_is_told_to_checks_and_watches(self):
         self.start("--drain-delay-secs=2")
         watches = [self.watch(name) for name in ("", SERVICE, "echo")]

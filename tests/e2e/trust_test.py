@@ -314,6 +314,7 @@ class AdminAddressTest(TrustCase):
             code, text = self.outcome(channel, method)
             self.assertEqual(code, grpc.StatusCode.PERMISSION_DENIED, method)
             self.assertIn("--admin-address", text)
+        for method in ADMIN - {DRAIN}:
             self.assertNotIn(self.outcome(admin, method)[0], REFUSALS, method)
         stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
         self.assertTrue(stub.ModelInfer(one_row("echo")).raw_output_contents)
@@ -322,6 +323,9 @@ class AdminAddressTest(TrustCase):
             pb.RepositoryModelUnloadRequest(model_name="echo"))
         self.assertFalse(stub.ModelReady(
             pb.ModelReadyRequest(name="echo")).ready)
+        self.assertTrue(stub.ServerReady(pb.ServerReadyRequest()).ready)
+        self.assertNotIn(self.outcome(admin, DRAIN)[0], REFUSALS)
+        self.assertEqual(server.process.wait(timeout=CALL_S), 0)
 
 
 class RotationsTest(TrustCase):

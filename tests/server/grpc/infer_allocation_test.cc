@@ -114,10 +114,7 @@ class ReusedCall final : private InferTransport {
   void SendError(const grpc::Status& status, std::optional<int64_t>) override {
     ADD_FAILURE() << status.error_message();
   }
-  void Ended() override {
-    is_replied_ = true;
-    call_.Clear();
-  }
+  void Ended() override { is_replied_ = true; }
 
   bool is_replied_ = true;
   int replies_ = 0;

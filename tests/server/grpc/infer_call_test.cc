@@ -43,7 +43,6 @@ class TestCall final : private InferTransport {
     call_.Start(none, kNever);
   }
   void Cancel() { call_.Cancel(); }
-  void Clear() { call_.Clear(); }
 
   std::function<void()> on_reply;
   int replies = 0;
@@ -219,7 +218,6 @@ TEST(InferCallTest, ExpiredRequestIsToldWhileAPartOfItRuns) {
   EXPECT_EQ(scene.call.errors, 1);
   EXPECT_EQ(scene.call.replies, 0);
   EXPECT_EQ(scene.call.ended, 1);
-  scene.call.Clear();
   scene.Start(OneRow());
   scene.Serve();
   EXPECT_EQ(scene.call.replies, 1) << "the call is used again";
@@ -251,7 +249,6 @@ TEST(InferCallTest, ClearedCallServesTheNextRequest) {
     inference::ModelInferResponse response;
     ASSERT_TRUE(response.ParseFromString(scene.call.reply));
     EXPECT_EQ(response.id(), request.id());
-    scene.call.Clear();
   }
 }
 
@@ -289,7 +286,6 @@ TEST_P(InferCallCancelTest, IsAnsweredOnce) {
     } else {
       EXPECT_EQ(scene.call.replies, outcome == absl::StatusCode::kOk ? 1 : 0);
     }
-    scene.call.Clear();
     scene.Start(OneRow());
     scene.Serve();
     EXPECT_EQ(scene.call.replies + scene.call.errors, 2)
@@ -409,7 +405,6 @@ TEST(InferCallTest, RequestPastItsClientsBoundIsRefusedWithAPushback) {
   scene.Serve();
   EXPECT_EQ(admitted.replies, 1);
   EXPECT_EQ(shares.Count().front().requests, 0);
-  refused.Clear();
   refused.ComeBy(rpc);
   refused.Start(OneRow().SerializeAsString());
   scene.Serve();
@@ -466,7 +461,6 @@ TEST(InferCallTest, MalformedMessageIsRefusedAndCounted) {
   scene.call.Start("\x0a\x05");
   EXPECT_EQ(scene.call.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(scene.table.malformed_requests(), 1u);
-  scene.call.Clear();
   scene.call.StartWithoutMessage();
   EXPECT_EQ(scene.call.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(scene.table.malformed_requests(), 2u);
@@ -567,7 +561,6 @@ TEST(InferCallTest, RequestThatCannotBeReadIsTracedWithoutWhatWasBefore) {
   scene.Start(OneRow());
   scene.Serve();
   EXPECT_EQ(scene.Count("{\"key\":\"ferry.model\""), 2u) << "and its batch";
-  scene.call.Clear();
   scene.call.ComeBy(scene.rpc);
   scene.call.StartWithoutMessage();
   EXPECT_EQ(scene.Count("\"name\":\"infer\""), 2u);

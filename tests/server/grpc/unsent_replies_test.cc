@@ -119,14 +119,16 @@ TEST_F(UnsentRepliesTest, DroppedReplyCountsUntilItIsRemoved) {
 
 TEST_F(UnsentRepliesTest, WhatWaitsBehindAReplyCountsAndItsReplyGoes) {
   unsent_.Add(replies_[0], kMessage);
-  unsent_.AddWaiting(3 * kReply);
+  unsent_.AddWaiting(kMessage);
+  unsent_.AddWaiting(kMessage + kReply);
   EXPECT_FALSE(replies_[0].is_dropped()) << "it is read, as far as one knows";
   EXPECT_EQ(unsent_.bytes(), 4 * kReply);
   WaitLong();
   unsent_.Enforce();
   EXPECT_TRUE(replies_[0].is_dropped());
   unsent_.Enforce();  // there is none left to drop
-  unsent_.RemoveWaiting(3 * kReply);
+  unsent_.RemoveWaiting(kMessage);
+  unsent_.RemoveWaiting(kMessage + kReply);
   unsent_.Remove(replies_[0]);
   EXPECT_EQ(unsent_.bytes(), 0u);
 }

@@ -220,14 +220,56 @@ TEST_F(FrameCounterTest, EndsOfOtherStreamsFinishNothing) {
       << "and are bounded as empty DATA is";
 }
 
-TEST_F(FrameCounterTest, WhatTheServerEndedIsForgottenAsOthersAreBegun) {
+TEST_F(FrameCounterTest, WhatTheServerEndedIsForgottenAsOthersFinish) {
   Acknowledge();
   for (int i = 0; i < 20; ++i) {  // the client never ends these
     Read(Frame(kHeaders, kEndHeaders, static_cast<uint32_t>(2 * i + 1)));
   }
   EXPECT_EQ(totals_.unfinished, 20);
-  EXPECT_EQ(Taken(5000, [](int i) { return Call(i + 20); }), 5000);
+  EXPECT_EQ(Taken(4096, [](int i) { return Call(i + 20); }), 4096);
+  EXPECT_EQ(totals_.unfinished, 19);
+  constexpr int kRest = 19 * 4096;
+  EXPECT_EQ(Taken(kRest, [](int i) { return Call(i + 20 + 4096); }), kRest);
   EXPECT_EQ(totals_.unfinished, 0);
+}
+
+TEST_F(FrameCounterTest, StreamsThatFinishHideNoneThatDoNot) {
+  bounds_.unfinished = 100;
+  Acknowledge();
+  const auto begin = [](int i) {  // each leaves 99 numbers out
+    return Frame(kHeaders, kEndHeaders, static_cast<uint32_t>(200 * i + 1));
+  };
+  EXPECT_EQ(Taken(32, begin), 32);
+  EXPECT_EQ(Taken(4000, [](int i) { return Call(i + 3200); }), 4000);
+  EXPECT_EQ(totals_.unfinished, 32);
+  EXPECT_EQ(Taken(1000, [&](int i) { return begin(i + 72); }), 68);
+}
+
+TEST_F(FrameCounterTest, LongBlocksOfHeadersCountAsSeveralStreams) {
+  const std::string part(10'000, '\0');
+  Acknowledge();
+  EXPECT_EQ(Read(Frame(kHeaders, 0, 1, Field(":path", "/a"))), std::nullopt);
+  EXPECT_EQ(totals_.unfinished, 1);
+  std::string block(1, '\0');
+  block +=
+      std::string("\x7f\xe1\x9c\x01", 4) + part + part;  // a name of 20,000
+  EXPECT_EQ(Read(Frame(kContinuation, 0, 1, block)), std::nullopt);
+  EXPECT_EQ(totals_.unfinished, 5);
+  EXPECT_EQ(Read(Frame(kContinuation, kEndHeaders, 1, std::string(1, '\0'))),
+            std::nullopt);
+  EXPECT_EQ(Read(Frame(kData, kEndStream, 1)), std::nullopt);
+  EXPECT_EQ(totals_.unfinished, 0);
+
+  bounds_.unfinished = 100;
+  const std::string long_value = Field("x", std::string(100, 'y'));
+  std::string head;
+  for (int i = 0; i < 600; ++i) {
+    head += long_value;
+  }
+  const auto begin = [&](int i) {
+    return Frame(kHeaders, kEndHeaders, static_cast<uint32_t>(2 * i + 3), head);
+  };
+  EXPECT_EQ(Taken(1000, begin), 6) << "each counts as 16";
 }
 
 TEST_F(FrameCounterTest, ClientsInGoPingWithEachReply) {
