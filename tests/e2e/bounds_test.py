@@ -36,6 +36,15 @@ print(json.dumps(collections.Counter(code_of(call) for call in calls)))
 """
 
 
+def varint(number):
+    """A number as protobuf writes it."""
+    written = bytearray()
+    while number > 127:
+        written.append(number & 127 | 128)
+        number >>= 7
+    return bytes(written + bytes([number]))
+
+
 def stub_of(address):
     return service_pb2_grpc.GRPCInferenceServiceStub(
         grpc.insecure_channel(address, options=UNLIMITED))
@@ -234,6 +243,27 @@ class MemoryTest(unittest.TestCase):
             self.assertLess(self.memory(server, "VmHWM"), before + 2 * bound)
             self.assertEqual(code_of(stub_of(server.address).ServerLive.future(
                 pb.ServerLiveRequest())), "OK")
+
+    def test_typed_strings_for_a_model_of_numbers_are_not_built(self):
+        """Each empty string has two bytes here, and 32 once protobuf builds it."""
+        strings = b"\x42\x00" * 8_000_000
+        contents = b"\x2a" + varint(len(strings)) + strings
+        tensor = pb.ModelInferRequest.InferInputTensor(
+            name="input", datatype="FP32",
+            shape=[1, 16]).SerializeToString() + contents
+        message = (pb.ModelInferRequest(model_name="echo").SerializeToString() +
+                   b"\x2a" + varint(len(tensor)) + tensor)
+        with FerryProcess() as server, grpc.insecure_channel(
+                server.address) as channel:
+            infer = channel.unary_unary(
+                "/inference.GRPCInferenceService/ModelInfer")
+            before = self.memory(server, "VmRSS")
+            with self.assertRaises(grpc.RpcError) as refused:
+                infer(message, timeout=60)
+            self.assertEqual(refused.exception.code(),
+                             grpc.StatusCode.INVALID_ARGUMENT)
+            self.assertLess(self.memory(server, "VmHWM"),
+                            before + 2 * len(message))
 
     def test_answers_of_a_stream_that_wait_keep_no_request(self):
         """200 requests of 1 MB of fields wait behind a slow one: decoded they are

@@ -1,11 +1,20 @@
 """The examples run as they are written, against a server with the embedded
 model; the sentences against the real MiniLM, where it was made."""
 
+import collections
+import concurrent.futures
+import itertools
+import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
+
+import grpc
+from tritonclient.grpc import service_pb2 as pb
+from tritonclient.grpc import service_pb2_grpc
 
 from ferry_process import FerryProcess
 
@@ -50,6 +59,10 @@ class EmbeddedModelTest(unittest.TestCase):
         self.assertEqual(ended.returncode, 1)
         self.assertIn("UNAVAILABLE", ended.stderr)
 
+    def test_retries(self):
+        self.assertEqual("10 of 10 served\n", self.output_of(
+            sys.executable, ROOT / "examples/retries.py", self.server.address))
+
     def test_cpp_client(self):
         output = self.output_of(CLIENT, self.server.address)
         self.assertIn("one request: output begins with ", output)
@@ -57,6 +70,71 @@ class EmbeddedModelTest(unittest.TestCase):
         ended = run(CLIENT, self.server.address, "none")
         self.assertEqual(ended.returncode, 1)
         self.assertIn("unknown model: 'none'", ended.stderr)
+
+
+class Refusing(service_pb2_grpc.GRPCInferenceServiceServicer):
+    """A server that refuses the first requests twice each: as one that drains,
+    and as one whose queue is full. More at once a client does not send again."""
+    REFUSALS = 20
+
+    def __init__(self):
+        self.attempts = collections.Counter()
+        self.refusals = itertools.count()
+
+    def ModelMetadata(self, request, context):
+        answer = pb.ModelMetadataResponse(name=request.name)
+        answer.inputs.add(name="input", datatype="FP32", shape=[-1, 4])
+        return answer
+
+    def ModelInfer(self, request, context):
+        metadata = dict(context.invocation_metadata())
+        attempt = int(metadata.get("grpc-previous-rpc-attempts", "0"))
+        self.attempts[attempt] += 1
+        if attempt < 2 and next(self.refusals) < self.REFUSALS:
+            context.set_trailing_metadata([("grpc-retry-pushback-ms", "1")])
+            context.abort((grpc.StatusCode.UNAVAILABLE,
+                           grpc.StatusCode.RESOURCE_EXHAUSTED)[attempt], "later")
+        answer = pb.ModelInferResponse(model_name=request.model_name)
+        answer.outputs.add(name="output", datatype="FP32", shape=[1, 4])
+        answer.raw_output_contents.append(bytes(16))
+        return answer
+
+
+class RetriesTest(unittest.TestCase):
+
+    def attempts_of(self, *command):
+        refusing = Refusing()
+        server = grpc.server(concurrent.futures.ThreadPoolExecutor(8))
+        service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(refusing,
+                                                                    server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        try:
+            ended = run(*command, f"127.0.0.1:{port}")
+        finally:
+            server.stop(None)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        return refusing.attempts
+
+    def test_python(self):
+        self.assertEqual(
+            self.attempts_of(sys.executable, ROOT / "examples/retries.py"),
+            {0: 10, 1: 10, 2: 10})
+
+    def test_cpp(self):
+        attempts = self.attempts_of(CLIENT)
+        self.assertEqual(attempts[0], 101)
+        self.assertEqual(attempts.total(), 101 + Refusing.REFUSALS)
+
+    def test_policies_are_that_of_the_document(self):
+        def policy(path, begin, end):
+            text = (ROOT / path).read_text()
+            return json.loads(re.search(f"{begin}(.*?){end}", text, re.S)[1])
+        expected = policy("docs/reliability.md", "```json", "```")
+        self.assertEqual(policy("examples/cpp/client.cc", r'R"\(', r'\)"'),
+                         expected)
+        self.assertEqual(policy("examples/retries.py", 'POLICY = """', '"""'),
+                         expected)
 
 
 @unittest.skipUnless((REPOSITORY / "minilm/config.pbtxt").exists(),

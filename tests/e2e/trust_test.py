@@ -344,6 +344,31 @@ class RotationsTest(TrustCase):
             self.assertTrue(wait_until(
                 lambda: self.certificate_at(port, context) == newest))
 
+    def test_authorities_of_clients_are_read_again(self):
+        others = trust.Authority(self.folder, "others")
+        trusted = os.path.join(self.folder, "trusted.pem")
+        first = self.sign()
+        trust.write(trusted, trust.read(self.authority.certificate).decode())
+        server = self.start(*first, f"--tls-client-ca={trusted}")
+        clients = [trust.credentials(self.authority, signer.sign(name))
+                   for name, signer in (("old", self.authority), ("new", others))]
+
+        def is_served(credentials):
+            with grpc.secure_channel(
+                    server.address, credentials,
+                    options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
+                try:
+                    service_pb2_grpc.GRPCInferenceServiceStub(channel).ModelInfer(
+                        one_row("echo"), timeout=CALL_S)
+                    return True
+                except grpc.RpcError as error:
+                    self.assertEqual(error.code(), grpc.StatusCode.UNAVAILABLE)
+                    return False
+        self.assertEqual([is_served(client) for client in clients], [True, False])
+        trust.write(trusted, trust.read(others.certificate).decode())
+        self.assertTrue(wait_until(lambda: is_served(clients[1])))
+        self.assertFalse(is_served(clients[0]))
+
     @staticmethod
     def certificate_at(port, context):
         context.set_alpn_protocols(["h2"])
