@@ -26,8 +26,8 @@ using inference::ModelMetadataResponse;
 constexpr int kRequests = 100;
 constexpr int kTimeoutSeconds = 10;
 
-// What gRPC sends again, and when: docs/reliability.md has the reasons. A server
-// that drains, or whose queue is full, says itself how long to wait.
+// What gRPC sends again, and when: docs/reliability.md has the reasons. A
+// server that drains, or whose queue is full, says itself how long to wait.
 constexpr char kServiceConfig[] = R"({
   "methodConfig": [{
     "name": [{"service": "inference.GRPCInferenceService",

@@ -312,7 +312,9 @@ class WatchdogTest(unittest.TestCase):
     def test_hanging_backend_ends_the_process(self):
         server, call = self.hang("--backend-timeout-secs=0.5")
         self.assertEqual(server.wait(), 3)
-        self.assertIn("backend hangs model=hanging", "".join(server.log))
+        log = "".join(server.log)
+        self.assertIn("backend hangs model=hanging", log)
+        self.assertIn("state: not ready live=0 ", log)
         self.assertEqual(code_of(call), "UNAVAILABLE")
 
     def test_other_models_answer_what_they_admitted_before_the_end(self):

@@ -134,9 +134,13 @@ class StallTest(unittest.TestCase):
         self.assertEqual(server.wait(), 0)
 
     def test_thread_that_stays_stalled_ends_the_server(self):
-        server = self.start("ferry-infer", "--backend-timeout-secs=8",
+        server = self.start("ferry-infer", "--backend-timeout-secs=12",
                             "--exit-timeout-secs=1", what="THREAD")
         self.stall()
+        self.assertTrue(wait_until(lambda: any(
+            "have not turned for 5 s" in line for line in server.log), 20))
+        call = self.stub.ModelInfer.future(one_row("echo"), timeout=1)
+        self.assertEqual(call.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
         self.assertEqual(server.wait(), 3)
         self.assertTrue(any("thread hangs name=ferry-infer" in line
                             for line in server.log), server.log)
