@@ -142,8 +142,9 @@ def coverage():
     """Returns lines and covered lines of each file of the codec."""
     measuring.say("coverage of the codec by the kept corpus")
     folder = measuring.ROOT / "build/fuzz-coverage"
+    # Without ccache, whose objects may name the sources of another folder.
     build(measuring.ROOT, folder, f"-DCMAKE_CXX_FLAGS={COVERAGE_FLAGS}",
-          target="codec_fuzzer")
+          "-DCMAKE_CXX_COMPILER_LAUNCHER=", target="codec_fuzzer")
     program = folder / "bin/codec_fuzzer"
     raw, data = folder / "codec.profraw", folder / "codec.profdata"
     measuring.run([program, "-runs=0", folder / "corpus/codec"],
