@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -266,6 +267,30 @@ void CompleteProbe(int argc, char** argv, const Device* device,
   command.push_back("--run-probe-load");
 }
 
+// Warns of ports that nothing outside the pod reaches, where there is one.
+void WarnInPod(const ServerOptions& options, const Ports& ports) {
+  if (std::getenv("KUBERNETES_SERVICE_HOST") == nullptr) {
+    return;
+  }
+  std::vector<std::string> local;
+  if (ports.grpc.is_local() &&
+      !absl::StartsWith(options.grpc.address, "unix:")) {
+    local.push_back(absl::StrCat("--grpc-address=", options.grpc.address));
+  }
+  if (ports.metrics.has_value() && ports.metrics->is_local()) {
+    local.push_back(
+        absl::StrCat("--metrics-address=", options.metrics.address));
+  }
+  if (!local.empty()) {
+    spdlog::warn(
+        "expected addresses that probes and Services reach, as the server is "
+        "in a pod (KUBERNETES_SERVICE_HOST is set), got {}: choose 0.0.0.0 "
+        "with TLS and tokens, or with --insecure, unless a container of the "
+        "same pod passes calls on",
+        absl::StrJoin(local, " and "));
+  }
+}
+
 int Serve(int argc, char** argv, ServerOptions& options) {
   PrepareTorchEnvironment();  // before the first thread
   StopSignals signals;
@@ -284,6 +309,7 @@ int Serve(int argc, char** argv, ServerOptions& options) {
   if (!ports.ok()) {
     return CannotStart(ports.status());
   }
+  WarnInPod(options, *ports);
   TemporaryFolder::Sweep();  // what a server that was killed left
   RaisePriorities(options.lifecycle.priority);
   auto claimed = ClaimDevice(options.device.selector, VisibleDevices());

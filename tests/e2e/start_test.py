@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import unittest
+from unittest import mock
 
 import grpc
 import numpy as np
@@ -139,6 +140,20 @@ class StartTest(unittest.TestCase):
             self.assertIn("max-wait-ms=3", log)
             self.assertIn("model echo version=1", log)
             self.assertIn("ready grpc=127.0.0.1:", log)
+
+    def test_pod_that_nothing_reaches_is_told_of(self):
+        warning = "expected addresses that probes and Services reach"
+        with mock.patch.dict(os.environ, {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}):
+            with FerryProcess() as server:
+                self.assertTrue(any(
+                    warning in line and "got --grpc-address=127.0.0.1 and "
+                    "--metrics-address=127.0.0.1:" in line for line in server.log))
+            with FerryProcess("--grpc-address=0.0.0.0",
+                              "--metrics-address=0.0.0.0",
+                              "--insecure") as server:
+                self.assertNotIn(warning, "".join(server.log))
+        with FerryProcess() as server:
+            self.assertNotIn(warning, "".join(server.log))
 
     def test_reflection_when_asked_for(self):
         # ServerReflectionRequest{list_services: ""} names the service.
