@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "base/check.h"
 #include "base/write_all.h"
 #include "models/files/read_file.h"
 
@@ -43,11 +44,34 @@ Bio ReaderOf(const std::string& text) {
           &BIO_free};
 }
 
-Certificate FirstOf(const std::string& text) {
-  const Bio reader = ReaderOf(text);
-  Certificate first(PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr),
-                    &X509_free);
+// Returns the first certificate of a file. All are read, as gRPC would leave
+// out what follows one that is cut.
+absl::StatusOr<Certificate> FirstOf(const std::string& path,
+                                    const std::string& text) {
   ERR_clear_error();
+  const Bio reader = ReaderOf(text);
+  const auto next = [&reader] {
+    return Certificate(
+        PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr), &X509_free);
+  };
+  Certificate first = next();
+  int count = first == nullptr ? 0 : 1;
+  while (count > 0 && next() != nullptr) {
+    ++count;
+  }
+  const bool is_end =
+      ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  ERR_clear_error();
+  if (count == 0 && is_end) {
+    return Expected(path, "a certificate in PEM", "none");
+  }
+  const size_t begin = text.rfind("-----BEGIN");
+  const bool is_cut =
+      begin != text.npos && text.find("-----END", begin) == text.npos;
+  if (!is_end || is_cut) {
+    return Expected(path, "whole certificates in PEM",
+                    absl::StrCat(count, " and one that cannot be read"));
+  }
   return first;
 }
 
@@ -80,6 +104,16 @@ absl::Status CheckMode(const std::string& path) {
   return absl::OkStatus();
 }
 
+// Returns memory that a path leads to.
+absl::StatusOr<OwnedFd> FilledWith(const std::string& text) {
+  OwnedFd fd(memfd_create("ferry-tls", MFD_CLOEXEC));
+  if (fd.get() < 0 || WriteAll(fd.get(), text) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected memory for certificates, got ", std::strerror(errno)));
+  }
+  return fd;
+}
+
 }  // namespace
 
 absl::StatusOr<TlsFiles::Contents> TlsFiles::Read(const TlsPaths& paths,
@@ -102,10 +136,12 @@ absl::StatusOr<TlsFiles::Contents> TlsFiles::Read(const TlsPaths& paths,
     return Expected(paths.key, "a private key in PEM, without a password",
                     "none");
   }
-  const Certificate certificate = FirstOf(*certificate_text);
-  if (certificate == nullptr) {
-    return Expected(paths.certificate, "a certificate in PEM", "none");
+  const absl::StatusOr<Certificate> first =
+      FirstOf(paths.certificate, *certificate_text);
+  if (!first.ok()) {
+    return first.status();
   }
+  const Certificate& certificate = *first;
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     ERR_clear_error();
     return Expected(paths.certificate,
@@ -129,8 +165,8 @@ absl::StatusOr<TlsFiles::Contents> TlsFiles::Read(const TlsPaths& paths,
     if (!roots.ok()) {
       return roots.status();
     }
-    if (FirstOf(*roots) == nullptr) {
-      return Expected(paths.client_ca, "a certificate in PEM", "none");
+    if (auto one = FirstOf(paths.client_ca, *roots); !one.ok()) {
+      return one.status();
     }
     contents.roots = *std::move(roots);
   }
@@ -152,30 +188,31 @@ std::string TlsFiles::Stamp(const TlsPaths& paths) {
   return stamp;
 }
 
-absl::Status TlsFiles::Fill(Memory& memory, const std::string& text) {
-  OwnedFd fd(memfd_create("ferry-tls", MFD_CLOEXEC));
-  bool is_filled = fd.get() >= 0 && WriteAll(fd.get(), text) == 0;
-  if (is_filled && memory.fd.get() >= 0) {
-    is_filled = dup3(fd.get(), memory.fd.get(), O_CLOEXEC) >= 0;
-  } else if (is_filled) {
-    memory.path = absl::StrCat("/proc/self/fd/", fd.get());
-    memory.fd = std::move(fd);
+void TlsFiles::Put(OwnedFd filled, Memory& memory) {
+  if (memory.fd.get() >= 0) {
+    Check(dup3(filled.get(), memory.fd.get(), O_CLOEXEC) >= 0,
+          "an open descriptor can be replaced");
+    return;
   }
-  return is_filled ? absl::OkStatus()
-                   : absl::InvalidArgumentError(
-                         absl::StrCat("expected memory for certificates, got ",
-                                      std::strerror(errno)));
+  memory.path = absl::StrCat("/proc/self/fd/", filled.get());
+  memory.fd = std::move(filled);
 }
 
 absl::Status TlsFiles::Take(Contents contents) {
-  absl::Status status = Fill(identity_, contents.identity);
-  if (status.ok() && !contents.roots.empty()) {
-    status = Fill(roots_, contents.roots);
+  absl::StatusOr<OwnedFd> identity = FilledWith(contents.identity);
+  if (!identity.ok()) {
+    return identity.status();
   }
-  if (status.ok()) {
-    in_force_ = std::move(contents);
+  if (!contents.roots.empty()) {
+    absl::StatusOr<OwnedFd> roots = FilledWith(contents.roots);
+    if (!roots.ok()) {
+      return roots.status();
+    }
+    Put(*std::move(roots), roots_);
   }
-  return status;
+  Put(*std::move(identity), identity_);
+  in_force_ = std::move(contents);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<TlsFiles>> TlsFiles::Open(const TlsPaths& paths,

@@ -64,7 +64,8 @@ class TlsFiles {
   static absl::StatusOr<Contents> Read(const TlsPaths& paths, absl::Time now);
   // Returns what changes when a file does.
   static std::string Stamp(const TlsPaths& paths);
-  static absl::Status Fill(Memory& memory, const std::string& text);
+  // Puts a file in the place of that before, whose path stays.
+  static void Put(OwnedFd filled, Memory& memory);
   absl::Status Take(Contents contents);
 
   const TlsPaths paths_;

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
 #include "base/check.h"
 
 namespace ferry {
@@ -70,6 +72,23 @@ HttpReply ReplyTo(const HttpListener::Handlers& handlers, const char* method,
                         "/v2/models/NAME\n"});
 }
 
+// Returns how many headers of that name a request has.
+int CountOf(MHD_Connection* connection, absl::string_view name) {
+  struct Wanted {
+    absl::string_view name;
+    int count = 0;
+  } wanted{name};
+  MHD_get_connection_values(
+      connection, MHD_HEADER_KIND,
+      [](void* to, MHD_ValueKind, const char* key, const char*) {
+        auto& of = *static_cast<Wanted*>(to);
+        of.count += absl::EqualsIgnoreCase(key, of.name) ? 1 : 0;
+        return MHD_YES;
+      },
+      &wanted);
+  return wanted.count;
+}
+
 }  // namespace
 
 struct HttpListener::Callbacks {
@@ -86,7 +105,9 @@ struct HttpListener::Callbacks {
     const HttpRequest request = {
         .path = path,
         .accept = header(MHD_HTTP_HEADER_ACCEPT),
-        .authorization = header(MHD_HTTP_HEADER_AUTHORIZATION)};
+        .authorization = CountOf(connection, MHD_HTTP_HEADER_AUTHORIZATION) == 1
+                             ? header(MHD_HTTP_HEADER_AUTHORIZATION)
+                             : ""};
     return Send(connection, ReplyTo(self.handlers_, method, request));
   }
 
@@ -159,8 +180,15 @@ absl::Status HttpListener::Start(int listen_fd, const std::string& tls) {
       max_connections, MHD_OPTION_CONNECTION_TIMEOUT, bounds_.idle_seconds,
       MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_ARRAY,
       more.data(), MHD_OPTION_END);
-  return daemon_ != nullptr ? absl::OkStatus()
-                            : absl::UnavailableError(std::strerror(errno));
+  if (daemon_ != nullptr) {
+    return absl::OkStatus();
+  }
+  // libmicrohttpd has closed the socket, whose number may be another's by now.
+  listen_fd_ = -1;
+  return absl::UnavailableError(
+      tls.empty() ? std::strerror(errno)
+                  : "expected a key and certificates that GnuTLS takes, and "
+                    "descriptors for another listener");
 }
 
 HttpListener::~HttpListener() {

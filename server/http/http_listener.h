@@ -31,7 +31,7 @@ namespace ferry {
 struct HttpRequest {
   std::string path;
   std::string accept;         // the header; empty: none
-  std::string authorization;  // likewise
+  std::string authorization;  // likewise; none where there are several
 };
 
 struct HttpReply {

@@ -9,7 +9,7 @@
 namespace ferry {
 namespace {
 
-constexpr Duration kToldAgain = std::chrono::minutes(1);
+constexpr Duration kTriedAgain = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -29,15 +29,18 @@ absl::StatusOr<std::unique_ptr<HttpPort>> HttpPort::Open(
 
 void HttpPort::Look(const std::string& tls, TimePoint now) {
   before_.reset();
-  if (tls == tls_) {
+  const bool is_refused = tls == refused_ && now < refused_at_ + kTriedAgain;
+  if (tls == tls_ || is_refused) {
     return;
   }
   auto listener = listener_->WithTls(tls);
   if (listener.ok()) {
     before_ = std::exchange(listener_, *std::move(listener));
     tls_ = tls;
-  } else if (!told_at_.has_value() || now >= *told_at_ + kToldAgain) {
-    told_at_ = now;
+    refused_.clear();
+  } else {
+    refused_ = tls;
+    refused_at_ = now;
     spdlog::warn("HTTP keeps the certificate before: {}",
                  std::string(listener.status().message()));
   }

@@ -8,7 +8,6 @@
 #define FERRY_SERVER_HTTP_HTTP_PORT_H_
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -27,7 +26,7 @@ class HttpPort {
       const std::string& tls);
 
   // Called from time to time with what is in force. What cannot be served with
-  // stays unused, and the log is told, once a minute.
+  // stays unused, is told to the log, and is tried again after a minute.
   void Look(const std::string& tls, TimePoint now);
 
   int port() const { return listener_->port(); }
@@ -38,7 +37,8 @@ class HttpPort {
   std::unique_ptr<HttpListener> listener_;
   std::unique_ptr<HttpListener> before_;  // of another certificate, or null
   std::string tls_;                       // of listener_
-  std::optional<TimePoint> told_at_;      // that it could not take another
+  std::string refused_;                   // what could not be served with
+  TimePoint refused_at_;
 };
 
 }  // namespace ferry

@@ -3,6 +3,7 @@
 #include "server/auth/tls_files.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -96,6 +97,66 @@ TEST_F(TlsFilesTest, AuthoritiesOfClientsAreThereWhereTheyAreGiven) {
   EXPECT_EQ(TextOf((*files)->roots_path()), roots);
   Write(paths_.client_ca, "none\n");
   ExpectRefused(paths_.client_ca, "a certificate in PEM, got none");
+}
+
+TEST_F(TlsFilesTest, ChainsThatAreCutAreRefused) {
+  const std::string whole = CertificateOf(key_);
+  const std::string next = CertificateOf(TestKey());
+  Write(paths_.certificate, whole + next);
+  EXPECT_EQ(Refusal(), "");
+  paths_.client_ca = folder_ / "ca.crt";
+  Write(paths_.client_ca, whole + next);
+  EXPECT_EQ(Refusal(), "");
+  const auto files = TlsFiles::Open(paths_, now_);
+  ASSERT_TRUE(files.ok()) << files.status();
+  std::string garbled = next;
+  garbled.replace(garbled.size() / 2, 4, "!!!!");
+  for (const std::string& cut :
+       {whole + next.substr(0, next.size() / 2),
+        whole + next.substr(0, next.size() - 10),
+        whole + next.substr(0, next.find('\n')), whole + garbled}) {
+    Write(paths_.client_ca, whole + next);
+    Write(paths_.certificate, cut);
+    ExpectRefused(paths_.certificate,
+                  "whole certificates in PEM, got 1 and one that cannot be "
+                  "read");
+    Look(**files);
+    EXPECT_NE(Look(**files), "others");
+    Write(paths_.certificate, whole + next);
+    Write(paths_.client_ca, cut);
+    ExpectRefused(paths_.client_ca, "got 1 and one that cannot be read");
+  }
+  Write(paths_.client_ca, whole);
+  Write(paths_.certificate, whole.substr(0, whole.size() / 2));
+  ExpectRefused(paths_.certificate, "got 0 and one that cannot be read");
+}
+
+TEST_F(TlsFilesTest, FilesAreTakenTogetherOrNoneIs) {
+  paths_.client_ca = folder_ / "ca.crt";
+  const std::string roots = CertificateOf(TestKey());
+  Write(paths_.client_ca, roots);
+  const auto files = TlsFiles::Open(paths_, now_);
+  ASSERT_TRUE(files.ok()) << files.status();
+  const std::string identity = TextOf((*files)->identity_path());
+  const TestKey other;
+  Write(paths_.key, other.pem(), 0600);
+  Write(paths_.certificate, CertificateOf(other));
+  Write(paths_.client_ca, CertificateOf(TestKey()));
+  Look(**files);
+  // One descriptor is left: the files are read, and one memory is made.
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = dup(0);
+  close(next);
+  const rlimit few = {.rlim_cur = static_cast<rlim_t>(next) + 1,
+                      .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  const std::string found = Look(**files);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(absl::StartsWith(found, "expected memory for certificates"))
+      << found;
+  EXPECT_EQ(TextOf((*files)->identity_path()), identity);
+  EXPECT_EQ(TextOf((*files)->roots_path()), roots);
 }
 
 TEST_F(TlsFilesTest, WhatIsWrongIsToldByItsFile) {

@@ -23,6 +23,7 @@ namespace ferry {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -96,6 +97,23 @@ absl::StatusOr<std::unique_ptr<HttpListener>> Listen(
       *std::move(sockets),
       {.routes = std::move(routes), .others = std::move(others), .refuses = {}},
       bounds);
+}
+
+TEST(HttpListenerTest, OneTokenIsKnownAndSeveralAreNone) {
+  auto listener =
+      Listen({{"/", [](const HttpRequest& request) {
+                 return HttpReply{.body = request.authorization + ";"};
+               }}});
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const auto ask = [&](const std::string& headers) {
+    return Ask((*listener)->port(),
+               "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + headers +
+                   "\r\n");
+  };
+  EXPECT_THAT(ask("authorization: Bearer a\r\n"), EndsWith("\nBearer a;"));
+  EXPECT_THAT(ask("Authorization: Bearer a\r\nauthorization: Bearer b\r\n"),
+              EndsWith("\r\n;"));
+  EXPECT_THAT(ask(""), EndsWith("\r\n;"));
 }
 
 TEST(HttpListenerTest, KnownPathIsAnswered) {

@@ -7,7 +7,13 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -17,12 +23,33 @@
 #include "tests/support/fake_clock.h"
 #include "tests/support/test_certificates.h"
 
+namespace {
+
+// Closes of descriptors that were not open: of another's, had it come between.
+std::atomic<int> wrong_closes{0};
+
+}  // namespace
+
+// In place of libc's, also for libraries: those of the whole program are seen.
+extern "C" int close(int fd) {
+  const long result = syscall(SYS_close, fd);
+  if (result != 0 && errno == EBADF) {
+    wrong_closes.fetch_add(1);
+  }
+  return static_cast<int>(result);
+}
+
 namespace ferry {
 namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+int OpenFiles() {
+  return static_cast<int>(
+      std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+}
 
 // One connection over TLS, which takes any certificate.
 class TlsClient {
@@ -134,11 +161,17 @@ TEST(HttpPortTest, CertificateThatDoesNotServeLeavesTheOneBefore) {
     port->Look(tls, clock.Now());
     return logged.Take();
   };
+  const int files = OpenFiles();
   EXPECT_THAT(look("neither key nor certificate"),
               HasSubstr("HTTP keeps the certificate before"));
+  EXPECT_EQ(wrong_closes.load(), 0);
+  EXPECT_EQ(OpenFiles(), files);
   EXPECT_EQ(TlsClient(port->port()).ServerName(), "good");
   EXPECT_THAT(look("neither key nor certificate"), IsEmpty()) << "once";
   clock.Advance(std::chrono::minutes(1));
+  EXPECT_THAT(look("neither key nor certificate"),
+              HasSubstr("HTTP keeps the certificate"))
+      << "the reason may have passed";
   EXPECT_THAT(look("nor this"), HasSubstr("HTTP keeps the certificate"));
   EXPECT_THAT(TlsClient(port->port()).Get("/"), EndsWith("answered"));
   EXPECT_THAT(look(good), IsEmpty());
