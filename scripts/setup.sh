@@ -133,7 +133,7 @@ use_libtorch() {
 check_venv() {
   .venv/bin/python - "$mode" <<'PYTHON'
 import ctypes, glob, sys, sysconfig
-import numpy, tokenizers, tritonclient.grpc
+import numpy, orjson, pyarrow, tokenizers, tqdm, tritonclient.grpc
 site = sysconfig.get_paths()["purelib"]
 if sys.argv[1] == "full":
     import torch
@@ -151,8 +151,8 @@ install_python() {
   fi
   make_venv
   rm -f .venv/ferry-setup
-  pip_install "installing the Python client and tokenizer" \
-    -r requirements/locked/python.txt
+  pip_install "installing the Python client, tokenizer, and what reads Parquet" \
+    -r requirements/locked/python.txt -r requirements/locked/batch.txt
   case $mode in
     lean)
       pip_install "installing LibTorch (about 600 MB)" \
