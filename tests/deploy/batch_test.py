@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import ferry_process
 import trust
 from ferry_process import FerryProcess, free_port, sim_config, wait_until
 
+DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "deploy"
 END_S = 60
 ROWS = 2000
 SHARD = 200  # rows
@@ -314,6 +316,31 @@ class RefusalTest(BatchCase):
                     f"--token-file={self.folder / name}", model="echo")
                 self.assertEqual(code, expected, said)
                 self.assertIn(text, said)
+
+
+class ShippedFilesTest(unittest.TestCase):
+    """The flags of the unit and of the Job are those of ferry-batch."""
+
+    def test_the_unit_has_flags_that_are_known(self):
+        from ferry_batch.flags import parse_flags
+        units = DEPLOY / "systemd"
+        given = dict(re.findall(r"^(\w+)=(.*)$", (units / "batch.env").read_text(),
+                                re.MULTILINE))
+        line = re.search(r"^ExecStart=\S+ (.*)$",
+                         (units / "ferry-batch@.service").read_text(),
+                         re.MULTILINE).group(1)
+        flags = parse_flags(re.sub(
+            r"\$\{?(\w+)\}?", lambda name: given[name.group(1)], line).split())
+        self.assertEqual((flags.input, flags.keep_going, flags.address),
+                         (["/srv/photos/rows.parquet"], True, "127.0.0.1:8101"))
+
+    def test_the_job_has_flags_that_are_known(self):
+        from ferry_batch.flags import parse_flags
+        manifest = (DEPLOY / "kubernetes" / "batch_job.yaml").read_text()
+        arguments = re.search(r"\n +args:\n((?: +- \S+\n)+)", manifest).group(1)
+        flags = parse_flags(re.findall(r"- (\S+)\n", arguments))
+        self.assertEqual((flags.input, str(flags.token_file)),
+                         (["/data/rows.parquet"], "/token/token"))
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ class ManifestTest(unittest.TestCase):
         self.assertNotIn("WARN", checked.stdout + checked.stderr)
 
     def test_manifests_follow_the_schemas(self):
-        self.assertEqual(len(PLAIN), 4)
+        self.assertEqual(len(PLAIN), 5)
         self.assertValid(*PLAIN)
 
     def test_what_an_autoscaler_scales_says_no_replicas(self):
@@ -316,6 +316,34 @@ class ArgumentsTest(unittest.TestCase):
             drain = (int(flags["drain-delay-secs"]) +
                      int(flags.get("exit-timeout-secs", 20)))
             self.assertGreaterEqual(grace, drain + 5)
+
+
+class BatchJobTest(unittest.TestCase):
+
+    def setUp(self):
+        (job,) = documents(DEPLOY / "kubernetes" / "batch_job.yaml")
+        self.spec = job["spec"]
+        self.pod = self.spec["template"]["spec"]
+        (self.container,) = self.pod["containers"]
+
+    def test_codes_that_pass_end_no_job(self):
+        actions = {tuple(rule["onExitCodes"]["values"]): rule["action"]
+                   for rule in self.spec["podFailurePolicy"]["rules"]
+                   if "onExitCodes" in rule}
+        self.assertEqual(actions, {(1,): "FailJob", (75,): "Ignore", (2,): "Count"})
+        self.assertEqual(self.pod["restartPolicy"], "Never")
+
+    def test_grace_of_the_pod_is_longer_than_that_of_the_job(self):
+        grace = next(re.search(r"--grace=(\d+)s$", each).group(1)
+                     for each in self.container["args"] if "--grace" in each)
+        self.assertGreater(self.pod["terminationGracePeriodSeconds"], int(grace) + 5)
+
+    def test_files_that_the_flags_name_are_mounted(self):
+        mounted = {one["mountPath"] for one in self.container["volumeMounts"]}
+        for each in self.container["args"]:
+            path = each.partition("=")[2] if each.startswith("--") else each
+            if path.startswith("/"):
+                self.assertIn(f"/{path.split('/')[1]}", mounted)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,9 @@ import unittest
 
 UNITS = pathlib.Path(__file__).resolve().parents[2] / "deploy" / "systemd"
 ANALYZE = shutil.which("systemd-analyze")
+# The program of each unit.
+PROGRAMS = {"ferry@.service": "opt/ferry/bin/ferry-server",
+            "ferry-batch@.service": "opt/ferry-batch/bin/ferry-batch"}
 # Exposure in tenths, as systemd 252 counts it; 100 is all open.
 MOST_EXPOSED = 25
 
@@ -31,10 +34,11 @@ class SystemdTest(unittest.TestCase):
         for unit in UNITS.iterdir():
             if unit.suffix in (".service", ".target"):
                 shutil.copy(unit, units)
-        # verify asks whether the program is there.
-        program = self.root / "opt" / "ferry" / "bin" / "ferry-server"
-        program.parent.mkdir(parents=True)
-        shutil.copy("/bin/true", program)
+        # verify asks whether the programs are there.
+        for name in PROGRAMS.values():
+            program = self.root / name
+            program.parent.mkdir(parents=True)
+            shutil.copy("/bin/true", program)
 
     def analyze(self, *arguments):
         return subprocess.run([ANALYZE, *arguments], text=True, timeout=60,
@@ -43,12 +47,14 @@ class SystemdTest(unittest.TestCase):
 
     def verify(self):
         """Returns what is said of our units, with the units of this machine."""
-        unit = self.root / "etc" / "systemd" / "system" / "ferry@.service"
-        text = unit.read_text().replace("/opt/ferry/",
-                                        f"{self.root}/opt/ferry/")
-        unit.write_text(text)
-        ended = self.analyze("verify", "--man=no", str(unit),
-                             str(unit.with_name("ferry.target")))
+        units = self.root / "etc" / "systemd" / "system"
+        for unit, program in PROGRAMS.items():
+            text = (units / unit).read_text()
+            (units / unit).write_text(
+                text.replace(f"=/{program} ", f"={self.root}/{program} "))
+        ended = self.analyze("verify", "--man=no",
+                             *(str(units / name) for name in
+                               (*PROGRAMS, "ferry.target")))
         return ended.returncode, ended.stderr
 
     def test_units_are_right(self):
@@ -64,18 +70,21 @@ class SystemdTest(unittest.TestCase):
         self.assertIn("Failed to parse kill mode", said)
 
     def test_exposure_is_low(self):
-        ended = self.analyze("security", "--offline=yes",
-                             f"--threshold={MOST_EXPOSED}",
-                             f"--root={self.root}", "ferry@.service")
-        self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+        for unit in PROGRAMS:
+            ended = self.analyze("security", "--offline=yes",
+                                 f"--threshold={MOST_EXPOSED}",
+                                 f"--root={self.root}", unit)
+            self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
 
-    def test_the_example_sets_all_that_the_unit_reads(self):
-        unit = (UNITS / "ferry@.service").read_text()
-        example = (UNITS / "slice.env").read_text()
-        read = set(re.findall(r"\$\{?(FERRY_[A-Z_]+)", unit))
-        given = set(re.findall(r"^(FERRY_[A-Z_]+)=", example, re.MULTILINE))
-        # The last one is read by deploy/bundle/run.sh.
-        self.assertEqual(read, given - {"FERRY_TORCH"})
+    def test_the_examples_set_all_that_the_units_read(self):
+        for unit, example in (("ferry@.service", "slice.env"),
+                              ("ferry-batch@.service", "batch.env")):
+            read = set(re.findall(r"\$\{?(FERRY_[A-Z_]+)",
+                                  (UNITS / unit).read_text()))
+            given = set(re.findall(r"^(FERRY_[A-Z_]+)=",
+                                   (UNITS / example).read_text(), re.MULTILINE))
+            # That one is read by deploy/bundle/run.sh.
+            self.assertEqual(read, given - {"FERRY_TORCH"})
 
     def test_the_server_knows_the_flags(self):
         unit = (UNITS / "ferry@.service").read_text()
@@ -100,6 +109,19 @@ class SystemdTest(unittest.TestCase):
                                  "FERRY_EXIT_TIMEOUT_SECS"))
         stop = int(re.search(r"TimeoutStopSec=(\d+)s", unit).group(1))
         self.assertGreater(stop, least + 5)
+        unit = (UNITS / "ferry-batch@.service").read_text()
+        grace = int(re.search(r"--grace=(\d+)s", unit).group(1))
+        stop = int(re.search(r"TimeoutStopSec=(\d+)s", unit).group(1))
+        self.assertGreater(stop, grace + 5)
+
+    def test_a_batch_job_goes_on_after_code_2_alone(self):
+        unit = (UNITS / "ferry-batch@.service").read_text()
+        lines = dict(re.findall(r"^(\w+)=(.*)$", unit, re.MULTILINE))
+        self.assertEqual(
+            [lines[name] for name in ("Restart", "RestartPreventExitStatus",
+                                      "SuccessExitStatus")],
+            ["on-failure", "1", "75"])
+        self.assertNotIn("RestartForceExitStatus", lines)
 
 
 if __name__ == "__main__":

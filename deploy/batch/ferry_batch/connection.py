@@ -11,6 +11,8 @@ OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2000),
     ("grpc.enable_retries", 0),
+    # All addresses of a name take requests in turn.
+    ("grpc.service_config", '{"loadBalancingConfig": [{"round_robin": {}}]}'),
 ]
 
 
