@@ -73,11 +73,11 @@ class FlagsTest(unittest.TestCase):
 
 class ConnectionTest(unittest.TestCase):
 
-    def token(self, content):
+    def token(self, content, *more):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "token"
             path.write_bytes(content)
-            return connection.metadata(flags(f"--token-file={path}"))
+            return connection.metadata(flags(f"--token-file={path}", *more))
 
     def test_token_is_one_line(self):
         self.assertEqual(connection.metadata(flags()), ())
@@ -85,6 +85,17 @@ class ConnectionTest(unittest.TestCase):
         for content in (b"", b"\n", b"a\nb", b"\xff", b"\xc3\xa9"):
             with self.assertRaisesRegex(Wrong, "expected one line with a token"):
                 self.token(content)
+
+    def test_token_that_others_may_read_is_told(self):
+        for address, more, is_told in (
+                ("127.0.0.1:8001", [], False), ("localhost:8001", [], False),
+                ("unix:/run/ferry", [], False), ("ferry:8001", [], True),
+                ("localhost.example:8001", [], True),
+                ("ferry:8001", ["--tls"], False)):
+            with contextlib.redirect_stderr(io.StringIO()) as said:
+                self.token(b"abc", f"--address={address}", *more)
+            self.assertEqual("without TLS the token can be read" in said.getvalue(),
+                             is_told, address)
 
     def test_file_that_is_not_there_is_told_by_its_flag(self):
         with self.assertRaisesRegex(Wrong, "--token-file: cannot read none: No such"):

@@ -3,7 +3,10 @@
 import grpc
 
 from .failures import Wrong
+from .progress import say
 
+LOCAL = ("127.", "localhost:", "[::1]:", "unix:", "ipv4:127.", "ipv6:[::1]",
+         "dns:///localhost:")
 OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
@@ -29,13 +32,17 @@ def connect(flags):
 
 
 def metadata(flags):
-    """Returns the metadata of each call. Raises Wrong for a file of no token."""
+    """Returns the metadata of each call. Raises Wrong for a file of no token, and
+    says where others may read it."""
     if flags.token_file is None:
         return ()
     token = _read("--token-file", flags.token_file).strip().decode(errors="replace")
     if not token or not token.isascii() or not token.isprintable():
         raise Wrong(f"--token-file: expected one line with a token in "
                     f"{flags.token_file}, found something else")
+    if not flags.tls and not flags.address.startswith(LOCAL):
+        say("warning: --token-file: without TLS the token can be read on its way to "
+            f"{flags.address}: give --tls or --tls-ca")
     return (("authorization", f"Bearer {token}"),)
 
 
