@@ -170,6 +170,17 @@ class AskerTest(unittest.IsolatedAsyncioTestCase):
         with self.assertRaises(Stopped):
             await self.ask(answer, 1)
 
+    async def test_no_half_is_sent_after_stop(self):
+        def answer(request):
+            del request
+            self.stop.set()
+            raise Refusal(Code.INVALID_ARGUMENT)
+
+        with self.assertRaises(Stopped):
+            await self.ask(answer, 1, 2)
+        results, _, _ = await self.ask(answer, 1)
+        self.assertIsInstance(results[0], RowError)
+
     async def test_stop_ends_the_wait_for_a_server(self):
         async with FakeServer() as server:
             def away():

@@ -9,8 +9,8 @@ import types
 import unittest
 from unittest import mock
 
-from ferry_batch import __main__ as command
-from ferry_batch import connection
+from ferry_batch import __main__ as program
+from ferry_batch import command, connection
 from ferry_batch.failures import Stopped, Wrong
 from ferry_batch.flags import parse_flags
 from ferry_batch.job import Limits
@@ -158,7 +158,7 @@ class CommandTest(unittest.TestCase):
             signal.raise_signal(signal.SIGTERM)
 
         with mock.patch.object(command, "run", run):
-            code, said = self.said(command.main, NEEDED)
+            code, said = self.said(program.main, NEEDED)
         self.assertEqual(code, Stopped.code)
         self.assertIn("ferry-batch: stopped by a signal; what is finished", said)
 

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import tomllib
 import unittest
 
 import numpy as np
@@ -319,7 +320,17 @@ class RefusalTest(BatchCase):
 
 
 class ShippedFilesTest(unittest.TestCase):
-    """The flags of the unit and of the Job are those of ferry-batch."""
+    """Unit and Job have flags of ferry-batch, and its package what is tested."""
+
+    def test_the_package_needs_what_is_pinned(self):
+        told = tomllib.loads((DEPLOY / "batch" / "pyproject.toml").read_text())
+        needed = (told["project"]["dependencies"] +
+                  told["project"]["optional-dependencies"]["parquet"])
+        pinned = "".join((DEPLOY.parent / "requirements" / name).read_text()
+                         for name in ("python.txt", "batch.txt"))
+        for each in needed:
+            name = re.match(r"[\w-]+", each).group()
+            self.assertRegex(pinned, rf"(?m)^{name}==")
 
     def test_the_unit_has_flags_that_are_known(self):
         from ferry_batch.flags import parse_flags

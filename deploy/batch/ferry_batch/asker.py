@@ -82,6 +82,8 @@ class Asker:
         except ValueError as error:
             status, text = Code.INTERNAL.name, str(error)
         if len(group) > 1:
+            if self._stop.is_set():
+                raise Stopped()
             middle = len(group) // 2
             return (await self.results(model, group[:middle], priority) +
                     await self.results(model, group[middle:], priority))
