@@ -195,6 +195,7 @@ class ProgressTest(unittest.TestCase):
         with mock.patch("sys.stderr", screen):
             progress = Progress(100)
             progress.skip(60)
+            self.assertEqual(progress._bar.initial, 60)
             progress.add(40)
             progress.close()
         self.assertIn("60/100", screen.getvalue())

@@ -102,12 +102,11 @@ class JobTest(unittest.IsolatedAsyncioTestCase):
     def expected(self, *numbers):
         return [{"row": i, "id": -i, "y": [2 * i]} for i in numbers]
 
-    async def test_rows_are_in_order_and_requests_bounded(self):
+    async def test_rows_are_in_order(self):
         asker = Asker()
         await self.job(asker).run()
         self.assertEqual(self.rows(), self.expected(*range(10)))
         self.assertEqual(asker.asked, [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]])
-        self.assertEqual(asker.most, 2)
         self.assertEqual(self.source.begun, [0])
         self.assertEqual(self.progress.added, 10)
         self.assertEqual(sorted(self.ledger.finished()), [0, 1, 2])
@@ -121,6 +120,21 @@ class JobTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(self.source.begun, [4])
         self.assertEqual(self.progress.skipped, 6)
         self.assertEqual(self.rows(), self.expected(*range(10)))
+
+    async def test_shards_that_lack_are_read_where_they_begin(self):
+        await self.job(Asker()).run()
+        for shard in (0, 2):
+            (self.folder / f"part-{shard:05}.jsonl").unlink()
+        asker = Asker()
+        await self.job(asker).run()
+        self.assertEqual(asker.asked, [[0, 1], [2, 3], [8, 9]])
+        self.assertEqual(self.source.begun, [0, 8])
+        self.assertEqual(self.rows(), self.expected(*range(10)))
+
+    async def test_requests_under_way_are_bounded(self):
+        asker = Asker()
+        await self.job(asker, shard_rows=10).run()
+        self.assertEqual(asker.most, 2)
 
     async def test_empty_source_is_done(self):
         await self.job(Asker(), Source(0)).run()

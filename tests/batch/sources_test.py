@@ -57,6 +57,7 @@ class JsonLinesTest(SourceCase):
             [(0, "0.jsonl:1", {"x": 1}), (1, "0.jsonl:3", {"x": 2}),
              (2, "3.jsonl:2", {"x": 3})])
         self.assertEqual(self.rows(b""), [])
+        self.assertIn("no JSON", self.rows(b'{"x":1}\n\xef\xbb\xbf{"x":1}')[1][2])
 
     def test_what_is_no_object_is_an_error_of_its_row(self):
         expected = "expected a JSON object, found "
