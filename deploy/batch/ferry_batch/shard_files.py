@@ -54,8 +54,7 @@ class ShardFiles:
                 for error in errors)
         try:
             for path in self._folder.glob(f"{head}.*"):
-                if path.name not in contents:
-                    path.unlink()
+                path.unlink()
             self._replace(contents)
         except OSError as error:
             raise Unable(f"cannot write {head} in {self._folder}: {error.strerror}; "
