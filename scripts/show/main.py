@@ -28,6 +28,7 @@ import load_signal
 import loads
 import long_run
 import measuring
+import offline
 import overloading
 import pipelining
 import precision
@@ -56,6 +57,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "A4": queueing.measure,
     "A5": soaking.measure,
     "attacks": attacking.measure,
+    "batch": offline.measure,
     "B1": clients.measure,
     "B2": triton_answers.measure,
     "B3": reloading.measure,

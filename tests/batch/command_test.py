@@ -1,5 +1,6 @@
 """command_test reads command lines, and what they make of a model."""
 
+import asyncio
 import contextlib
 import io
 import pathlib
@@ -161,6 +162,18 @@ class CommandTest(unittest.TestCase):
             code, said = self.said(program.main, NEEDED)
         self.assertEqual(code, Stopped.code)
         self.assertIn("ferry-batch: stopped by a signal; what is finished", said)
+
+    def test_signal_after_the_end_changes_nothing(self):
+        for number in command.SIGNALS:
+            self.addCleanup(signal.signal, number, signal.getsignal(number))
+        loop, stop = asyncio.new_event_loop(), asyncio.Event()
+        command.take_signals(stop, loop)
+        signal.raise_signal(signal.SIGTERM)
+        loop.run_until_complete(asyncio.sleep(0))
+        self.assertTrue(stop.is_set())
+        loop.close()
+        for number in command.SIGNALS:
+            signal.raise_signal(number)
 
 
 class ProgressTest(unittest.TestCase):

@@ -60,11 +60,20 @@ def check_names(flags, model, form, source):
                     "'row', which is the number of a row, found one")
 
 
+def take_signals(stop, loop):
+    """Has signals set `stop`. Once the loop is closed they change nothing, as the
+    results are there."""
+    def take(*_):
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(stop.set)
+    for each in SIGNALS:
+        signal.signal(each, take)
+
+
 async def compute(flags, source, ledger):
     """Computes all rows of the source. Raises Failure."""
     stop = asyncio.Event()
-    for each in SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(each, stop.set)
+    take_signals(stop, asyncio.get_running_loop())
     began = ledger.job()
     async with connect(flags) as channel:
         asker = Asker(channel, metadata(flags), flags.timeout, flags.give_up, stop,
