@@ -3,15 +3,15 @@
 
 #include <fcntl.h>
 #include <microhttpd.h>
+#include <strings.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/string_view.h"
 #include "base/check.h"
 
 namespace ferry {
@@ -21,6 +21,9 @@ namespace {
 // for that as often as it takes a new one.
 constexpr size_t kShutConnections = 8;
 constexpr size_t kConnectionBytes = 16 << 10;  // for a request's head
+// What a client shows that sends several tokens: none that is known, as over
+// gRPC (server/grpc/credentials.cc).
+constexpr char kSeveral[] = "several";
 // TLS 1.2 and 1.3, as GnuTLS writes it (gnutls.org, "Priority strings").
 constexpr char kTlsVersions[] = "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1";
 
@@ -72,21 +75,31 @@ HttpReply ReplyTo(const HttpListener::Handlers& handlers, const char* method,
                         "/v2/models/NAME\n"});
 }
 
-// Returns how many headers of that name a request has.
-int CountOf(MHD_Connection* connection, absl::string_view name) {
-  struct Wanted {
-    absl::string_view name;
-    int count = 0;
-  } wanted{name};
+struct HeaderCount {
+  const char* name;
+  size_t found = 0;
+};
+
+bool HasSeveral(MHD_Connection* connection, const char* name) {
+  HeaderCount count = {.name = name};
   MHD_get_connection_values(
       connection, MHD_HEADER_KIND,
-      [](void* to, MHD_ValueKind, const char* key, const char*) {
-        auto& of = *static_cast<Wanted*>(to);
-        of.count += absl::EqualsIgnoreCase(key, of.name) ? 1 : 0;
+      [](void* to, MHD_ValueKind, const char* header, const char*) {
+        auto& counted = *static_cast<HeaderCount*>(to);
+        counted.found += strcasecmp(header, counted.name) == 0 ? 1 : 0;
         return MHD_YES;
       },
-      &wanted);
-  return wanted.count;
+      &count);
+  return count.found > 1;
+}
+
+// Whether the descriptor is of that file. A start that fails has closed the
+// socket where GnuTLS or a thread was the cause, and left it open where there
+// were too many files: the number may be another thread's by then.
+bool IsOf(const struct stat& file, int fd) {
+  struct stat now {};
+  return fstat(fd, &now) == 0 && now.st_dev == file.st_dev &&
+         now.st_ino == file.st_ino;
 }
 
 }  // namespace
@@ -102,12 +115,13 @@ struct HttpListener::Callbacks {
           MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
       return value == nullptr ? "" : value;
     };
-    const HttpRequest request = {
+    HttpRequest request = {
         .path = path,
         .accept = header(MHD_HTTP_HEADER_ACCEPT),
-        .authorization = CountOf(connection, MHD_HTTP_HEADER_AUTHORIZATION) == 1
-                             ? header(MHD_HTTP_HEADER_AUTHORIZATION)
-                             : ""};
+        .authorization = header(MHD_HTTP_HEADER_AUTHORIZATION)};
+    if (HasSeveral(connection, MHD_HTTP_HEADER_AUTHORIZATION)) {
+      request.authorization = kSeveral;
+    }
     return Send(connection, ReplyTo(self.handlers_, method, request));
   }
 
@@ -153,7 +167,6 @@ absl::StatusOr<std::unique_ptr<HttpListener>> HttpListener::WithTls(
 }
 
 absl::Status HttpListener::Start(int listen_fd, const std::string& tls) {
-  listen_fd_ = listen_fd;
   const auto max_connections =
       static_cast<unsigned>(bounds_.open_connections + kShutConnections);
   // The PEM is the key's and the certificate's: each reader takes its own.
@@ -173,6 +186,9 @@ absl::Status HttpListener::Start(int listen_fd, const std::string& tls) {
   if (!tls.empty()) {
     flags |= MHD_USE_TLS;
   }
+  struct stat served {};
+  fstat(listen_fd, &served);
+  errno = 0;
   daemon_ = MHD_start_daemon(
       flags, 0, nullptr, nullptr, &Callbacks::HeadCame, this,
       MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_NOTIFY_CONNECTION,
@@ -180,15 +196,20 @@ absl::Status HttpListener::Start(int listen_fd, const std::string& tls) {
       max_connections, MHD_OPTION_CONNECTION_TIMEOUT, bounds_.idle_seconds,
       MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_ARRAY,
       more.data(), MHD_OPTION_END);
+  const int error = errno;
+  if (daemon_ != nullptr || IsOf(served, listen_fd)) {
+    listen_fd_ = listen_fd;
+  }
   if (daemon_ != nullptr) {
     return absl::OkStatus();
   }
-  // libmicrohttpd has closed the socket, whose number may be another's by now.
-  listen_fd_ = -1;
-  return absl::UnavailableError(
-      tls.empty() ? std::strerror(errno)
-                  : "expected a key and certificates that GnuTLS takes, and "
-                    "descriptors for another listener");
+  // GnuTLS sets no errno where it refuses the PEM.
+  if (error != 0 || tls.empty()) {
+    return absl::UnavailableError(std::strerror(error));
+  }
+  return absl::InvalidArgumentError(
+      "expected a key and certificates that GnuTLS takes, got others: replace "
+      "them, best by those of RSA, P-256 or P-384");
 }
 
 HttpListener::~HttpListener() {

@@ -7,7 +7,8 @@
 //
 // Thread safety: created and destroyed by one thread; the handlers are called
 // from the listener's own.
-// Errors: UNAVAILABLE where the socket cannot be listened on.
+// Errors: UNAVAILABLE where the socket cannot be listened on; INVALID_ARGUMENT
+// where GnuTLS refuses key or certificates.
 #ifndef FERRY_SERVER_HTTP_HTTP_LISTENER_H_
 #define FERRY_SERVER_HTTP_HTTP_LISTENER_H_
 
@@ -31,7 +32,7 @@ namespace ferry {
 struct HttpRequest {
   std::string path;
   std::string accept;         // the header; empty: none
-  std::string authorization;  // likewise; none where there are several
+  std::string authorization;  // likewise; "several" where there are more
 };
 
 struct HttpReply {
@@ -66,8 +67,8 @@ class HttpListener {
       const std::string& tls = "");
 
   // Returns one that takes the connections of the same port from now on, with
-  // that TLS; this one serves those that it has. Errors: UNAVAILABLE, and
-  // nothing has changed.
+  // that TLS; this one serves those that it has. Errors: those of Create(),
+  // and nothing has changed.
   absl::StatusOr<std::unique_ptr<HttpListener>> WithTls(
       const std::string& tls) const;
 
@@ -83,7 +84,8 @@ class HttpListener {
         bounds_(bounds),
         connections_(bounds.open_connections) {}
 
-  // Serves that socket, which it owns from then on.
+  // Serves that socket, which it owns from then on; where it cannot, the socket
+  // is closed.
   absl::Status Start(int listen_fd, const std::string& tls);
 
   // The daemon's callbacks.

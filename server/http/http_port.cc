@@ -9,7 +9,7 @@
 namespace ferry {
 namespace {
 
-constexpr Duration kTriedAgain = std::chrono::minutes(1);
+constexpr Duration kToldAgain = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -29,21 +29,27 @@ absl::StatusOr<std::unique_ptr<HttpPort>> HttpPort::Open(
 
 void HttpPort::Look(const std::string& tls, TimePoint now) {
   before_.reset();
-  const bool is_refused = tls == refused_ && now < refused_at_ + kTriedAgain;
-  if (tls == tls_ || is_refused) {
+  if (refused_.has_value() && *refused_ != tls) {
+    refused_.reset();
+  }
+  if (tls == tls_ || refused_.has_value()) {
     return;
   }
   auto listener = listener_->WithTls(tls);
   if (listener.ok()) {
     before_ = std::exchange(listener_, *std::move(listener));
     tls_ = tls;
-    refused_.clear();
-  } else {
-    refused_ = tls;
-    refused_at_ = now;
-    spdlog::warn("HTTP keeps the certificate before: {}",
-                 std::string(listener.status().message()));
+    return;
   }
+  if (absl::IsInvalidArgument(listener.status())) {
+    refused_ = tls;
+  } else if (told_at_.has_value() && now < *told_at_ + kToldAgain) {
+    return;
+  } else {
+    told_at_ = now;
+  }
+  spdlog::warn("HTTP keeps the certificate before: {}",
+               std::string(listener.status().message()));
 }
 
 }  // namespace ferry

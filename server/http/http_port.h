@@ -8,6 +8,7 @@
 #define FERRY_SERVER_HTTP_HTTP_PORT_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,13 +21,14 @@ namespace ferry {
 class HttpPort {
  public:
   // `tls`: key and certificates, as PEM; empty: plain. REQUIRES: `sockets` is
-  // one. Errors: UNAVAILABLE where the socket cannot be listened on.
+  // one. Errors: those of HttpListener::Create().
   static absl::StatusOr<std::unique_ptr<HttpPort>> Open(
       ListenSockets sockets, HttpListener::Handlers handlers,
       const std::string& tls);
 
-  // Called from time to time with what is in force. What cannot be served with
-  // stays unused, is told to the log, and is tried again after a minute.
+  // Called from time to time with what is in force. What GnuTLS refuses is told
+  // once, and is not tried again until another comes. What fails for another
+  // reason is tried at each look, and told once a minute.
   void Look(const std::string& tls, TimePoint now);
 
   int port() const { return listener_->port(); }
@@ -37,8 +39,8 @@ class HttpPort {
   std::unique_ptr<HttpListener> listener_;
   std::unique_ptr<HttpListener> before_;  // of another certificate, or null
   std::string tls_;                       // of listener_
-  std::string refused_;                   // what could not be served with
-  TimePoint refused_at_;
+  std::optional<std::string> refused_;    // the TLS of the last look, if so
+  std::optional<TimePoint> told_at_;      // that another try failed
 };
 
 }  // namespace ferry

@@ -24,7 +24,7 @@ std::string Pem(const Write& write) {
 
 }  // namespace
 
-TestKey::TestKey() : key_(EVP_EC_gen("P-256"), &EVP_PKEY_free) {
+TestKey::TestKey(const char* curve) : key_(EVP_EC_gen(curve), &EVP_PKEY_free) {
   Check(key_ != nullptr, "OpenSSL makes a key");
 }
 

@@ -11,10 +11,9 @@
 
 namespace ferry {
 
-// A key of the curve P-256.
 class TestKey {
  public:
-  TestKey();
+  explicit TestKey(const char* curve = "P-256");
 
   std::string pem() const;
   EVP_PKEY* get() const { return key_.get(); }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -78,6 +79,46 @@ class TlsFilesTest : public testing::Test {
   TlsPaths paths_;
 };
 
+// No file can become larger while it lives, in memory or on a disk.
+class LargestFile {
+ public:
+  explicit LargestFile(size_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit bound = before_;
+    bound.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &bound);
+  }
+  LargestFile(const LargestFile&) = delete;
+  LargestFile& operator=(const LargestFile&) = delete;
+  ~LargestFile() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*const handler_)(int);
+  rlimit before_{};
+};
+
+// The process can open `count` more files while it lives.
+class FilesLeft {
+ public:
+  explicit FilesLeft(rlim_t count) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = dup(STDERR_FILENO);
+    close(next);
+    rlimit bound = before_;
+    bound.rlim_cur = static_cast<rlim_t>(next) + count;
+    setrlimit(RLIMIT_NOFILE, &bound);
+  }
+  FilesLeft(const FilesLeft&) = delete;
+  FilesLeft& operator=(const FilesLeft&) = delete;
+  ~FilesLeft() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
 TEST_F(TlsFilesTest, KeyAndCertificateAreOneFileInMemory) {
   const auto files = TlsFiles::Open(paths_, now_);
   ASSERT_TRUE(files.ok()) << files.status();
@@ -131,31 +172,46 @@ TEST_F(TlsFilesTest, ChainsThatAreCutAreRefused) {
   ExpectRefused(paths_.certificate, "got 0 and one that cannot be read");
 }
 
-TEST_F(TlsFilesTest, FilesAreTakenTogetherOrNoneIs) {
+TEST_F(TlsFilesTest, IdentityAndAuthoritiesAreTakenTogetherOrNeither) {
   paths_.client_ca = folder_ / "ca.crt";
-  const std::string roots = CertificateOf(TestKey());
-  Write(paths_.client_ca, roots);
+  const std::string old_roots = CertificateOf(TestKey());
+  Write(paths_.client_ca, old_roots);
   const auto files = TlsFiles::Open(paths_, now_);
   ASSERT_TRUE(files.ok()) << files.status();
-  const std::string identity = TextOf((*files)->identity_path());
-  const TestKey other;
-  Write(paths_.key, other.pem(), 0600);
-  Write(paths_.certificate, CertificateOf(other));
-  Write(paths_.client_ca, CertificateOf(TestKey()));
-  Look(**files);
-  // One descriptor is left: the files are read, and one memory is made.
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  const int next = dup(0);
-  close(next);
-  const rlimit few = {.rlim_cur = static_cast<rlim_t>(next) + 1,
-                      .rlim_max = before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-  const std::string found = Look(**files);
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_TRUE(absl::StartsWith(found, "expected memory for certificates"))
-      << found;
-  EXPECT_EQ(TextOf((*files)->identity_path()), identity);
+  const std::string before = (*files)->identity();
+  const std::string certificate = CertificateOf(key_, 2 * kDay);
+  std::string roots;
+  while (roots.size() < 4 * before.size()) {
+    roots += CertificateOf(TestKey());
+  }
+  Write(paths_.certificate, certificate);
+  Write(paths_.client_ca, roots);
+  EXPECT_EQ(Look(**files), "as before");
+  std::string found;
+  const auto expect_all_before = [&](const std::string& why) {
+    EXPECT_EQ(found, "expected memory for certificates, got " + why);
+    EXPECT_EQ(TextOf((*files)->identity_path()), before);
+    EXPECT_EQ(TextOf((*files)->roots_path()), old_roots);
+    EXPECT_EQ((*files)->identity(), before);
+    EXPECT_EQ((*files)->expiry(), now_ + kDay);
+  };
+  {
+    const LargestFile fits_identity(2 * before.size());
+    found = Look(**files);
+  }
+  expect_all_before("File too large");
+  Write(paths_.certificate, certificate);
+  EXPECT_EQ(Look(**files), "as before");
+  {
+    const FilesLeft one(1);
+    found = Look(**files);
+  }
+  expect_all_before("Too many open files");
+  Write(paths_.certificate, certificate);
+  EXPECT_EQ(Look(**files), "as before");
+  EXPECT_EQ(Look(**files), "others");
+  EXPECT_EQ((*files)->identity(), TextOf((*files)->identity_path()));
+  EXPECT_TRUE(absl::StrContains((*files)->identity(), certificate));
   EXPECT_EQ(TextOf((*files)->roots_path()), roots);
 }
 
