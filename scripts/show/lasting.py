@@ -137,8 +137,8 @@ class Models:
 
     def write_sim(self, alpha_ms):
         os.makedirs(os.path.join(self.folder, "sim", "1"), exist_ok=True)
-        self.scale.write_config(self.folder, "sim", simulating.CONFIG % (
-            MAX_BATCH, alpha_ms, BETA_MS))
+        self.scale.write_config(self.folder, "sim", simulating.config(
+            alpha_ms, BETA_MS, MAX_BATCH))
 
     def reload(self, admin, client):
         """Loads both by turns in two ways; a version of scale comes and goes."""

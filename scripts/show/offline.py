@@ -21,20 +21,13 @@ import pyarrow
 import pyarrow.parquet
 
 import measuring
+import simulating
 
 LEVELS = """dynamic_batching {
   priority_levels: 2
   default_priority_level: 1
   priority_queue_policy { key: 2 value { max_queue_size: 64 } }
 }"""
-CONFIG = """backend: "ferry_sim"
-max_batch_size: %d
-input { name: "input" data_type: TYPE_FP32 dims: [ 16 ] }
-output { name: "output" data_type: TYPE_FP32 dims: [ 16 ] }
-%s
-parameters { key: "ferry.alpha_ms" value { string_value: "%g" } }
-parameters { key: "ferry.beta_ms" value { string_value: "%g" } }
-"""
 SEED = 20
 END_S = 120
 
@@ -58,15 +51,9 @@ MOST_P99 = 1.1
 LEAST_BUSY = 0.9
 
 
-@contextlib.contextmanager
 def server(programs, device):
     max_batch, alpha_ms, beta_ms = device
-    with tempfile.TemporaryDirectory() as folder:
-        os.makedirs(f"{folder}/sim/1")
-        pathlib.Path(folder, "sim/config.pbtxt").write_text(
-            CONFIG % (max_batch, LEVELS, alpha_ms, beta_ms))
-        with measuring.server(programs, "--model-repository", folder, model="sim"):
-            yield
+    return simulating.server(programs, alpha_ms, beta_ms, max_batch, batching=LEVELS)
 
 
 def start(inputs, output, *flags):
