@@ -15,6 +15,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "tests/support/files_left.h"
 #include "tests/support/test_certificates.h"
 
 namespace ferry {
@@ -97,25 +98,6 @@ class LargestFile {
 
  private:
   void (*const handler_)(int);
-  rlimit before_{};
-};
-
-// The process can open `count` more files while it lives.
-class FilesLeft {
- public:
-  explicit FilesLeft(rlim_t count) {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    const int next = dup(STDERR_FILENO);
-    close(next);
-    rlimit bound = before_;
-    bound.rlim_cur = static_cast<rlim_t>(next) + count;
-    setrlimit(RLIMIT_NOFILE, &bound);
-  }
-  FilesLeft(const FilesLeft&) = delete;
-  FilesLeft& operator=(const FilesLeft&) = delete;
-  ~FilesLeft() { setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
   rlimit before_{};
 };
 

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "tests/server/logged_text.h"
 #include "tests/server/net/loopback_client.h"
 #include "tests/support/fake_clock.h"
+#include "tests/support/files_left.h"
 #include "tests/support/test_certificates.h"
 
 namespace {
@@ -101,12 +101,6 @@ bool CanShakeHands(int port, int version) {
   return SSL_connect(ssl.get()) == 1;
 }
 
-int LowestFree() {
-  const int fd = dup(STDERR_FILENO);
-  close(fd);
-  return fd;
-}
-
 std::string IdentityOf(const std::string& name,
                        const TestKey& key = TestKey()) {
   return key.pem() + TestCertificate(key, name, absl::Now() - absl::Hours(1),
@@ -181,16 +175,13 @@ TEST(HttpPortTest, TooFewFilesLeaveTheCertificateBeforeForAWhile) {
   LoggedText logged;
   const std::unique_ptr<HttpPort> port = Open(IdentityOf("first"));
   const std::string second = IdentityOf("second");
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  const int lowest = LowestFree();
-  rlimit one_more = before;
-  one_more.rlim_cur = static_cast<rlim_t>(lowest) + 1;
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &one_more), 0);
-  port->Look(second, clock.Now());
-  EXPECT_EQ(LowestFree(), lowest) << "the socket is closed";
-  port->Look(second, clock.Now());
-  setrlimit(RLIMIT_NOFILE, &before);
+  {
+    const int lowest = NextFile();
+    const FilesLeft one(1);
+    port->Look(second, clock.Now());
+    EXPECT_EQ(NextFile(), lowest) << "the socket is closed";
+    port->Look(second, clock.Now());
+  }
   EXPECT_THAT(logged.Take(), EndsWith("before: Too many open files\n"));
   EXPECT_EQ(closed_twice, 0);
   port->Look(second, clock.Now());

@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "server/net/open_files.h"
 #include "tests/server/net/loopback_client.h"
+#include "tests/support/files_left.h"
 
 namespace ferry {
 namespace {
@@ -110,30 +111,6 @@ class Door {
   std::unique_ptr<Acceptor> acceptor_;
 };
 
-// Returns the descriptor that the next file gets.
-int NextFile() {
-  const int fd = dup(STDERR_FILENO);
-  close(fd);
-  return fd;
-}
-
-// The process can open no file while it lives.
-class NoMoreFiles {
- public:
-  NoMoreFiles() {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    rlimit none = before_;
-    none.rlim_cur = static_cast<rlim_t>(NextFile());
-    setrlimit(RLIMIT_NOFILE, &none);
-  }
-  NoMoreFiles(const NoMoreFiles&) = delete;
-  NoMoreFiles& operator=(const NoMoreFiles&) = delete;
-  ~NoMoreFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  rlimit before_{};
-};
-
 TEST(AcceptorTest, ConnectionPastTheirShareIsRefusedUntilOthersEnd) {
   const int reserved_files = 40;  // for the clients of this test, too
   Door door(NextFile() + reserved_files);
@@ -165,7 +142,7 @@ TEST(AcceptorTest, ConnectionThatFindsNoFileIsTakenOnceThereIsOne) {
   door.WaitForConnections(1);
   LoopbackClient second;
   {
-    const NoMoreFiles none;
+    const FilesLeft none(0);
     second.Connect(door.port());
     EXPECT_EQ(second.error(), 0);  // in the backlog
     door.WaitUntilBlind(true);
