@@ -430,6 +430,7 @@ BatchPtr Scheduler::TryNextBatch(InstanceId id) {
 BatchPtr Scheduler::Pull(InstanceId id, SetAside& set_aside, InstanceId& wake) {
   InstanceRecord& instance = record(id);
   instance.is_waiting = false;
+  instance.delivers_since = kNever;
   LearnLast(instance, clock_.Now());
   // Called before it looks for anything that it is to be notified of.
   instance.key = instance.wake.PrepareWait();
@@ -645,6 +646,8 @@ void Scheduler::Finished(Batch& batch, InstanceId id, const BatchTimes& times,
     }
     if (instance.is_waiting) {
       wake = Publish(now);  // it is idle now
+    } else {
+      instance.delivers_since = now;
     }
     PublishEstimate(now);
   }
@@ -716,14 +719,6 @@ void Scheduler::TakeCancelled(SetAside& set_aside) {
   while (cancelled != nullptr) {
     InferRequest& request = *std::exchange(cancelled, cancelled->next);
     End(request, EndedInQueue::kCancelled, set_aside);
-  }
-}
-
-void Scheduler::GiveUpQueued(SetAside& set_aside) {
-  TakeCancelled(set_aside);
-  TakeInbox(set_aside);
-  while (!planner_.queue().empty()) {
-    End(planner_.queue().any(), *given_up_, set_aside);
   }
 }
 
@@ -844,7 +839,11 @@ void Scheduler::GiveUp(EndedInQueue how) {
     if (!given_up_.has_value()) {
       given_up_ = how;
     }
-    GiveUpQueued(set_aside);
+    TakeCancelled(set_aside);
+    TakeInbox(set_aside);
+    while (!planner_.queue().empty()) {
+      End(planner_.queue().any(), *given_up_, set_aside);
+    }
   }
   Answer(set_aside);
 }
@@ -941,12 +940,11 @@ SchedulerStatistics Scheduler::Snapshot() const {
   MutexLock lock(mutex_);
   for (const InstanceRecord& instance : instances_) {
     result.busy.emplace_back(static_cast<int64_t>(instance.busy_ns.value()));
-    result.in_flight.emplace_back();
-    if (!instance.in_flight.empty()) {
-      result.in_flight.back() = {
-          .oldest_begin = instance.in_flight.front().begin,
-          .batches = static_cast<int32_t>(instance.in_flight.size())};
-    }
+    result.in_flight.push_back(
+        {.oldest_begin = instance.in_flight.empty()
+                             ? instance.delivers_since
+                             : instance.in_flight.front().begin,
+         .batches = static_cast<int32_t>(instance.in_flight.size())});
   }
   const ServiceTimeModel& times = planner_.service_times().all();
   result.service_time = times.line();

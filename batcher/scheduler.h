@@ -215,6 +215,8 @@ class Scheduler {
     };
     std::vector<InFlight> in_flight;  // pulled and not finished, oldest first
     int64_t taken = 0;                // batches
+    // The end of its last compute, until it pulls again; kNever: it has pulled.
+    TimePoint delivers_since = kNever;
 
     // What it waits for, if it waits.
     bool is_waiting = false;
@@ -291,7 +293,6 @@ class Scheduler {
   void ExpireQueued(TimePoint now, SetAside& set_aside)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeCancelled(SetAside& set_aside) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void GiveUpQueued(SetAside& set_aside) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes a queued request out of the queue, to be answered so.
   void End(InferRequest& request, EndedInQueue how, SetAside& set_aside)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -140,9 +140,10 @@ struct SchedulerStatistics {
   int64_t queued_bytes = 0;
   int64_t joined_bytes = 0;     // of outputs whose parts are not all there
   int32_t running_batches = 0;  // closed, and not all answered
-  // Batches whose compute has not ended, by instance.
+  // Batches whose compute has not ended, by instance; where there is none,
+  // since when it delivers the last, or kNever where it has pulled again.
   struct InFlight {
-    TimePoint oldest_begin = kNever;  // kNever: there is none
+    TimePoint oldest_begin = kNever;
     int32_t batches = 0;
   };
   std::vector<InFlight> in_flight;

@@ -12,22 +12,21 @@ namespace ferry {
 void AdminLog::Tell(const std::string& path, const std::string& client,
                     const std::string& peer) {
   const TimePoint now = clock_.Now();
-  int untold = 0;
+  int calls = 0;
   {
     MutexLock lock(mutex_);
     if (now >= second_end_) {
-      untold = calls_ - kMostPerSecond;
       second_end_ = now + std::chrono::seconds(1);
       calls_ = 0;
     }
-    if (++calls_ > kMostPerSecond) {
-      return;
-    }
+    calls = ++calls_;
   }
-  if (untold > 0) {
-    spdlog::warn(
-        "left out {} admin calls, as there were more than {} in a second",
-        untold, kMostPerSecond);
+  if (calls > kMostPerSecond) {
+    if (calls == kMostPerSecond + 1) {
+      spdlog::warn("leaves out the admin calls of a second past its first {}",
+                   kMostPerSecond);
+    }
+    return;
   }
   spdlog::info("admin call {} client='{}' peer={}", path, PrintableText(client),
                peer);

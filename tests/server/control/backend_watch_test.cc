@@ -130,6 +130,31 @@ TEST_F(BackendWatchTest, BackendWithoutProgressHangs) {
   model_.Step();
 }
 
+TEST_F(BackendWatchTest, ThreadThatPullsNoMoreHangs) {
+  TestRequest request;
+  Start(request);
+  model_.instances().CompleteAll();
+  EXPECT_EQ(LookAfter(Milliseconds(900)), std::nullopt);
+  EXPECT_THAT(LookAfter(Milliseconds(200)),
+              Optional(HasSubstr("backend hangs model=m version=1")));
+  model_.Step();
+  EXPECT_EQ(LookAfter(Milliseconds(5000)), std::nullopt);
+}
+
+TEST_F(BackendWatchTest, ThreadThatPulledBeforeItsBatchEndedIsIdleThen) {
+  ScriptedModel model("n", 1, {}, {.max_in_flight = 2});
+  BorrowedTable table{&model.model()};
+  BackendWatch watch(table, Milliseconds(1000));
+  TestRequest request;
+  ASSERT_TRUE(model.scheduler().Submit(request.request()).ok());
+  model.Step();
+  model.instances().Stage(0);
+  model.Step();  // it waits for the next
+  model.instances().CompleteAll();
+  model.clock().Advance(Milliseconds(5000));
+  EXPECT_EQ(watch.Look(model.clock().Now()), std::nullopt);
+}
+
 TEST_F(BackendWatchTest, BatchThatTakesFarTooLongIsOverdueUntilItEnds) {
   BackendWatch watch(table_, Milliseconds(60'000));
   const std::vector<ModelUse> uses = table_.UseAll();

@@ -38,13 +38,11 @@ TEST_F(AdminLogTest, AFloodIsToldInPart) {
   for (int i = 0; i < AdminLog::kMostPerSecond; ++i) {
     EXPECT_THAT(Tell(), Not(IsEmpty())) << i;
   }
-  EXPECT_THAT(Tell(), IsEmpty());
+  EXPECT_THAT(Tell(), AllOf(HasSubstr("leaves out the admin calls"),
+                            Not(HasSubstr("client="))));
   EXPECT_THAT(Tell(), IsEmpty());
   clock_.Advance(std::chrono::seconds(1));
-  EXPECT_THAT(Tell(), AllOf(HasSubstr("left out 2 admin calls"),
-                            HasSubstr("client='ops'")));
-  clock_.Advance(std::chrono::seconds(1));
-  EXPECT_THAT(Tell(), Not(HasSubstr("left out")));
+  EXPECT_THAT(Tell(), HasSubstr("client='ops'"));
 }
 
 }  // namespace
