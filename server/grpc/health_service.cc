@@ -121,6 +121,7 @@ class HealthService::Watch final {
       return;
     }
     watched_ = request.service();
+    service_.TellWatches();
     service_.watches_.insert(this);
     Advance();
   }
@@ -176,12 +177,16 @@ HealthService::~HealthService() {
 }
 
 void HealthService::Tell() {
+  MutexLock lock(mutex_);
+  TellWatches();
+}
+
+void HealthService::TellWatches() {
   const bool is_ready = readiness_.is_ready();
   const bool takes_requests = readiness_.takes_requests();
-  MutexLock lock(mutex_);
-  if (is_ready != was_ready_ || takes_requests != took_requests_) {
-    was_ready_ = is_ready;
-    took_requests_ = takes_requests;
+  if (is_ready != is_ready_ || takes_requests != takes_requests_) {
+    is_ready_ = is_ready;
+    takes_requests_ = takes_requests;
     AdvanceWatches();
   }
 }
@@ -195,6 +200,7 @@ void HealthService::SetModels(Models models) {
 void HealthService::EndWatches() {
   MutexLock lock(mutex_);
   watches_end_ = true;
+  TellWatches();
   AdvanceWatches();
 }
 
@@ -214,8 +220,9 @@ void HealthService::PostCalls(grpc::ServerCompletionQueue& queue) {
 }
 
 grpc::Status HealthService::AnswerCheck(const Request& request,
-                                        Response& response) const {
+                                        Response& response) {
   MutexLock lock(mutex_);
+  TellWatches();
   response.set_status(StatusOf(request.service()));
   return response.status() == Response::SERVICE_UNKNOWN
              ? grpc::Status(grpc::StatusCode::NOT_FOUND, "unknown service")
@@ -224,13 +231,13 @@ grpc::Status HealthService::AnswerCheck(const Request& request,
 
 HealthService::Response::ServingStatus HealthService::StatusOf(
     const std::string& service) const {
-  bool is_serving = readiness_.is_ready();
+  bool is_serving = is_ready_;
   if (!service.empty() && service != service_name_) {
     const auto model = models_.find(service);
     if (model == models_.end()) {
       return Response::SERVICE_UNKNOWN;
     }
-    is_serving = readiness_.takes_requests() && model->second;
+    is_serving = takes_requests_ && model->second;
   }
   return is_serving ? Response::SERVING : Response::NOT_SERVING;
 }

@@ -51,7 +51,8 @@ class HealthService final
   using Response = grpc::health::v1::HealthCheckResponse;
   class Watch;
 
-  grpc::Status AnswerCheck(const Request& request, Response& response) const;
+  grpc::Status AnswerCheck(const Request& request, Response& response);
+  void TellWatches() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AdvanceWatches() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Response::ServingStatus StatusOf(const std::string& service) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -60,8 +61,10 @@ class HealthService final
   const Readiness& readiness_;
   mutable Mutex mutex_;
   Models models_ ABSL_GUARDED_BY(mutex_);
-  bool was_ready_ ABSL_GUARDED_BY(mutex_) = false;
-  bool took_requests_ ABSL_GUARDED_BY(mutex_) = false;
+  // What the watches are told. Read from readiness_ at one place, so that a
+  // change between two looks is not told to some and kept from others.
+  bool is_ready_ ABSL_GUARDED_BY(mutex_) = false;
+  bool takes_requests_ ABSL_GUARDED_BY(mutex_) = false;
   bool watches_end_ ABSL_GUARDED_BY(mutex_) = false;
   std::unordered_set<Watch*> watches_ ABSL_GUARDED_BY(mutex_);
 };
