@@ -86,6 +86,11 @@ class SystemdTest(unittest.TestCase):
             # That one is read by deploy/bundle/run.sh.
             self.assertEqual(read, given - {"FERRY_TORCH"})
 
+    def test_no_unit_writes_a_core_file(self):
+        for unit in PROGRAMS:
+            lines = (UNITS / unit).read_text().splitlines()
+            self.assertIn("LimitCORE=0", lines, unit)
+
     def test_the_server_knows_the_flags(self):
         unit = (UNITS / "ferry@.service").read_text()
         example = (UNITS / "slice.env").read_text()

@@ -1,11 +1,18 @@
 """A server that runs short of memory refuses large requests, and past the second
-bound answers what it has admitted and ends."""
+bound answers what it has admitted and ends. In a control group the group's limit
+is what bounds it."""
 
+import collections
+import os
+import pathlib
+import tempfile
 import time
 import unittest
+from unittest import mock
 
 import grpc
 
+import ferry_process
 from bounds_test import code_of, rows_for, start, stub_of
 from ferry_process import FerryProcess, wait_until
 
@@ -71,6 +78,91 @@ class MemoryTest(unittest.TestCase):
         self.assertLessEqual(set(codes), {"OK", "UNAVAILABLE"})
         self.assertEqual(codes[:AT_ONCE], ["OK"] * AT_ONCE)
         self.assertEqual(server.wait(), 3)
+
+
+def make_group(limit_bytes):
+    """Makes a control group of that much memory. Returns its folder; None where
+    this machine lets none be made."""
+    name = f"ferry-memory-{os.getpid()}"
+    for parent, file in ((own_group("memory"), "memory.limit_in_bytes"),
+                         (own_group(""), "memory.max")):
+        folder = parent / name
+        try:
+            folder.mkdir()
+        except OSError:
+            continue
+        try:
+            # A group without the controller has no such file.
+            with open(folder / file, "r+") as limit:
+                limit.write(str(limit_bytes))
+            return folder
+        except OSError:
+            folder.rmdir()
+    return None
+
+
+def own_group(controller):
+    """Returns the folder of this process's group: of version 1 with that
+    controller, of version 2 with none."""
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controller in controllers.split(","):
+            root = pathlib.Path("/sys/fs/cgroup")
+            return root / controller / path.lstrip("/")
+    return pathlib.Path("/nonexistent")
+
+
+class ControlGroupTest(unittest.TestCase):
+
+    LIMIT_BYTES = 1 << 30
+    FLOOD = 2000  # requests of a MiB: twice the limit
+
+    def start(self, *flags):
+        """Starts a server in a group of its own."""
+        group = make_group(self.LIMIT_BYTES)
+        if group is None:
+            self.skipTest("no control group can be made here")
+        self.addCleanup(group.rmdir)
+        folder = tempfile.TemporaryDirectory(prefix="ferry-group-")
+        self.addCleanup(folder.cleanup)
+        program = pathlib.Path(folder.name) / "ferry-server"
+        program.write_text(f"#!/bin/sh\necho $$ > {group}/cgroup.procs\n"
+                           f'exec {os.path.abspath(ferry_process.SERVER)} "$@"\n')
+        program.chmod(0o755)
+        with mock.patch.object(ferry_process, "SERVER", str(program)):
+            server = FerryProcess(*flags, models=["slow_wide", "echo"])
+        self.addCleanup(server.stop)
+        self.assertEqual(server.metric("ferry_memory_limit_bytes"),
+                         self.LIMIT_BYTES)
+        return server
+
+    def flood(self, server):
+        """Returns how often the requests of a flood ended with each code."""
+        stub = stub_of(server.address)
+        calls = [start(stub, "slow_wide") for _ in range(self.FLOOD)]
+        return collections.Counter(code_of(call) for call in calls)
+
+    def check_serves(self, server):
+        stub = stub_of(server.address)
+        self.assertEqual(code_of(start(stub, "echo", row_bytes=64)), "OK")
+        server.signal()
+        self.assertEqual(server.wait(), 0, server.log[-5:])
+
+    def test_bounds_are_of_the_groups_memory(self):
+        server = self.start()
+        codes = self.flood(server)
+        self.assertGreater(codes["OK"], 0)
+        self.assertGreater(codes["RESOURCE_EXHAUSTED"], 0)
+        self.check_serves(server)
+
+    def test_guard_looks_at_the_groups_memory(self):
+        server = self.start(f"--queue-bytes={ROOM_BYTES}",
+                            f"--grpc-memory-bytes={ROOM_BYTES}",
+                            "--memory-refuse-percent=40")
+        codes = self.flood(server)
+        self.assertGreater(codes["RESOURCE_EXHAUSTED"], 0)
+        self.assertTrue(any("limit_mib=1024" in line for line in server.log))
+        self.check_serves(server)
 
 
 if __name__ == "__main__":
