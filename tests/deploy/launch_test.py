@@ -1,16 +1,22 @@
 """ferry-launch with real servers: starts, restarts, signals, status, ends."""
 
 import os
+import secrets
 import signal
+import struct
 import subprocess
 import tempfile
 import time
 import unittest
 
+import grpc
 import numpy as np
 import tritonclient.grpc as triton
+from tritonclient.grpc import service_pb2_grpc
 
 import trust
+from canaries import Canaries, process_texts, read, scalar_of
+from ending_test import one_row
 from ferry_process import full_pipe, wait_until
 from launched import LAUNCH, SERVER, Held, Launched, is_alive
 
@@ -147,6 +153,56 @@ class LaunchTest(unittest.TestCase):
                           f"--auth-token-file={tokens}", "--open-health",
                           servers=1) as launched:
                 launched.wait_until_ready()
+
+    def test_no_secret_is_in_what_it_relays_and_tells(self):
+        number = np.float32(73214.586)
+        with tempfile.TemporaryDirectory(prefix="ferry-trust-") as folder:
+            authority = trust.Authority(folder)
+            key, certificate = authority.sign("server")
+            tokens = os.path.join(folder, "tokens")
+            token = secrets.token_hex(24)
+            line = trust.token_line("a", "infer", token)
+            trust.write(tokens, line)
+            canaries = Canaries({
+                "token": token.encode(), "scalar of the key": scalar_of(key),
+                "line of the key": read(key).split(b"\n")[1],
+                "number": struct.pack("<2f", number, number),
+                "digits of the number": b"73214.58"})
+            with Launched(f"--tls-key={key}", f"--tls-cert={certificate}",
+                          f"--auth-token-file={tokens}", "--open-health",
+                          "--log-level=debug", servers=1) as launched:
+                (first,) = launched.wait_until_ready()
+                with grpc.secure_channel(
+                        first["grpc"], trust.credentials(authority)) as channel:
+                    stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+                    request = one_row("sim")
+                    request.raw_input_contents[0] = number.tobytes() * 16
+                    for shown, code in ((token, "OK"),
+                                        (token[:-1], "UNAUTHENTICATED")):
+                        call = stub.ModelInfer.future(
+                            request, timeout=60, metadata=trust.bearer(shown))
+                        self.assertEqual(call.code().name, code)
+                trust.write(tokens, f"a infer {token}\n")
+                self.assertTrue(wait_until(lambda: any(
+                    "tokens stay those before" in line for line in launched.log)))
+                trust.write(tokens, line)
+                os.kill(first["pid"], signal.SIGSEGV)
+                launched.wait_for(lambda all_: all_[0]["restarts"] == 1 and
+                                  all_[0]["state"] == "ready")
+                places = process_texts(launched.process.pid)
+                places["status file"] = read(launched.status_file)
+                launched.signal()
+                self.assertEqual(launched.wait(), 0)
+                places["lines"] = "".join(launched.lines).encode()
+                places["log"] = "".join(launched.log).encode()
+            for place, said in (
+                    ("log", b"model sim version=1 is ready"),
+                    ("log", b"crashed: SIGSEGV"), ("lines", b'last_end="SIGSEGV"'),
+                    ("status file", b'"last_end": "SIGSEGV"'),
+                    ("cmdline", b"--auth-token-file"), ("environ", b"PATH=")):
+                self.assertIn(said, places[place], place)
+            for place, text in places.items():
+                self.assertEqual(canaries.hits(text), [], place)
 
     def test_output_that_is_never_read_holds_up_nothing(self):
         reader, writer = full_pipe()

@@ -37,7 +37,10 @@ def forms(secret):
     if secret.isascii() and secret.decode().isprintable():
         found |= {"UPPER CASE": secret.upper(), "lower case": secret.lower(),
                   "cut": secret[:HEAD]}
-    return found
+    # JSON escapes what was escaped before.
+    return found | {f"{name}, in JSON": one.replace(b"\\", b"\\\\")
+                    for name, one in found.items()
+                    if name in ("escaped", "text of protobuf") and b"\\" in one}
 
 
 class Canaries:

@@ -1,6 +1,7 @@
 """Secrets and data of one client stand nowhere but in its own answers: tokens, the
 server's key and tensors are looked for in logs, metrics, pages, errors, the state,
-/proc, the folder of temporary files, and the answers and padding of a second client."""
+traces, crash reports, the reason file, /proc, the folder of temporary files, and the
+answers and padding of a second client."""
 
 import base64
 import concurrent.futures
@@ -31,7 +32,8 @@ from canaries import (Canaries, folder_text, forms, process_texts, read,
                       scalar_of)
 from ferry_process import FerryProcess, echo_config, parameter, tensor, wait_until
 from reflected import REFLECTION, Request
-from trace_test import SAMPLED
+from crash_test import WRITE_TO_NULL, call_operator
+from trace_test import SAMPLED, Collector
 
 WRITE_SCRIPTS = os.environ["FERRY_WRITE_SCRIPTS"]
 INFERENCE = "/inference.GRPCInferenceService/"
@@ -76,7 +78,12 @@ MODELS = {
                   parameter("ferry.pad.ids", PADDED) +
                   parameter("ferry.pad.spectrum", "ids") +
                   parameter("ferry.mask.mask", "ids")),
+    # It computes as long as the largest number says.
+    "loops": ("loops", 'backend: "pytorch"\nmax_batch_size: 1\n' +
+              tensor("input", "input", "FP32", [3]) +
+              tensor("output", "output", "FP32", [3])),
 }
+MODELS["crashes"] = ("pixels", MODELS["loops"][1])  # where its first number says so
 
 
 def request_of(model, *inputs, request_id="r"):
@@ -91,6 +98,11 @@ def request_of(model, *inputs, request_id="r"):
 def rows_of(model, rows, width, value):
     return request_of(model, ("input", "FP32", [rows, width],
                               np.full(rows * width, value, np.float32).tobytes()))
+
+
+def row_of(model, numbers):
+    return request_of(model, ("input", "FP32", [1, len(numbers)],
+                              np.float32(numbers).tobytes()))
 
 
 def texts_of(element):
@@ -158,8 +170,9 @@ def write_models(folder):
         (models / name / "1").mkdir(parents=True)
         (models / name / "config.pbtxt").write_text(config)
         if script:
-            shutil.copy(os.path.join(scripts, f"{script}.pt"),
-                        models / name / "1" / "model.pt")
+            copy = call_operator if name == "crashes" else shutil.copy
+            copy(os.path.join(scripts, f"{script}.pt"),
+                 models / name / "1" / "model.pt")
     return str(models)
 
 
@@ -193,6 +206,11 @@ def child_that_shows(secret, folder):
 
 
 class CanariesTest(unittest.TestCase):
+    """The server ends by a signal that drains it."""
+    FLAGS = ()
+    EXIT_CODE = 0
+    SAID = ()  # (place, what the end says there)
+    ITS_OWN = ("access.jsonl", "spans.jsonl", "spans at a collector")
 
     @classmethod
     def setUpClass(cls):
@@ -239,7 +257,8 @@ class CanariesTest(unittest.TestCase):
     def start(cls):
         cls.stdout = cls.enterClassContext(tempfile.TemporaryFile())
         cls.files = {name: os.path.join(cls.folder, name)
-                     for name in ("access.jsonl", "spans.jsonl")}
+                     for name in ("access.jsonl", "spans.jsonl", "reason file")}
+        cls.collector = cls.enterClassContext(Collector())
         with mock.patch.dict(os.environ, TMPDIR=cls.temporary):
             cls.server = FerryProcess(
                 "--model-repository", write_models(cls.folder),
@@ -247,9 +266,13 @@ class CanariesTest(unittest.TestCase):
                 f"--auth-token-file={cls.token_file}", "--log-level=debug",
                 f"--access-log={cls.files['access.jsonl']}",
                 f"--trace-file={cls.files['spans.jsonl']}", "--trace-share=1",
+                f"--otlp-endpoint={cls.collector.endpoint}",
+                f"--reason-file={cls.files['reason file']}",
+                f"--op-library={os.environ['FERRY_CRASHES_LIBRARY']}",
                 "--grpc-reflection", "--admin-rpc", "--probe-loads=on",
                 f"--grpc-max-message-bytes={MESSAGE_BYTES}",
-                "--metrics-compat=triton", models=None, stdout=cls.stdout)
+                "--metrics-compat=triton", *cls.FLAGS, models=None,
+                stdout=cls.stdout)
         cls.addClassCleanup(cls.server.stop)
         cls.context = ssl.create_default_context(
             cafile=cls.authority.certificate)
@@ -446,14 +469,22 @@ class CanariesTest(unittest.TestCase):
         places |= {f"/proc {name}": text for name, text in
                    process_texts(cls.server.process.pid).items()}
         places["temporary files"] = folder_text(cls.temporary)
-        cls.server.signal()
-        assert cls.server.wait() == 0
+        assert wait_until(lambda: all(NAME.encode() in text for text in (
+            read(cls.files["access.jsonl"]), read(cls.files["spans.jsonl"]),
+            b"".join(cls.collector.texts))))
+        cls.end()
+        assert cls.server.wait() == cls.EXIT_CODE, cls.server.log
         places["log"] = "".join(cls.server.log).encode()
         cls.stdout.seek(0)
         places["standard output"] = cls.stdout.read()
         for name, path in cls.files.items():
             places[name] = read(path)
+        places["spans at a collector"] = b"\n".join(cls.collector.texts)
         places["temporary files at the end"] = folder_text(cls.temporary)
+
+    @classmethod
+    def end(cls):
+        cls.server.signal()
 
     def test_no_canary_stands_in_what_the_server_tells(self):
         for place, text in self.places.items():
@@ -463,7 +494,7 @@ class CanariesTest(unittest.TestCase):
     def test_names_of_a_client_stand_in_its_own_lines_alone(self):
         for place, text in self.places.items():
             with self.subTest(place):
-                if place in self.files:
+                if place in self.ITS_OWN:
                     self.assertIn(NAME.encode(), text)
                 else:
                     self.assertEqual(self.named.hits(text), [])
@@ -506,6 +537,8 @@ class CanariesTest(unittest.TestCase):
                 ("access.jsonl", b'"model":"sequences"'),
                 ("access.jsonl", b'"code":"INTERNAL"'),
                 ("spans.jsonl", b'"compute"'),
+                ("spans at a collector", b'"compute"'),
+                ("spans at a collector", b"POST /v1/traces"), *self.SAID,
                 ("page /metrics to reader", b"ferry_unauthorized_total"),
                 ("page /metrics/fine to reader", b"(200, "),
                 ("page /status.json to reader", b'"models"'),
@@ -576,6 +609,32 @@ class CanariesTest(unittest.TestCase):
             ["openssl", "ec", "-in", self.pair[0], "-outform", "DER"], check=True,
             capture_output=True).stdout
         self.assertIn(scalar_of(self.pair[0]).rjust(32, b"\0"), der)
+
+
+class HangTest(CanariesTest):
+    """The server ends as a batch hangs that has canaries; its log is of JSON."""
+    FLAGS = ("--log-format=json", "--backend-timeout-secs=10",
+             "--exit-timeout-secs=1")
+    EXIT_CODE = 3
+    SAID = (("log", b'"message":"state: model loops version=1 is ready '
+                    b'queue_requests=0 queue_rows=0 running_batches=1"'),
+            ("log", b"cannot go on: backend hangs model=loops"),
+            ("reason file", b"cannot go on: backend hangs model=loops"))
+
+    @classmethod
+    def end(cls):
+        cls.one.infer(row_of("loops", [FLOAT, FLOAT, 1e12]))
+
+
+class CrashTest(CanariesTest):
+    """The server ends as a model crashes that has canaries."""
+    EXIT_CODE = -signal.SIGSEGV
+    SAID = tuple((place, said) for place in ("log", "reason file")
+                 for said in (b"ferry-server crashed: SIGSEGV", b"WriteToNull"))
+
+    @classmethod
+    def end(cls):
+        cls.one.infer(row_of("crashes", [WRITE_TO_NULL, FLOAT, FLOAT]))
 
 
 if __name__ == "__main__":

@@ -54,12 +54,14 @@ class Collector:
 
     def __init__(self):
         self.spans = []
+        self.texts = []  # all of each post, as it comes
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
 
             def do_POST(self):  # as http.server wants it
                 text = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.texts += [self.requestline.encode(), bytes(self.headers), text]
                 if (self.path, self.headers["Content-Type"]) == (
                         "/v1/traces", "application/json"):
                     outer.spans += spans_of(text)
