@@ -1,6 +1,7 @@
 """Which client may call what: each method of each service without a token, with
-a wrong one, with one that lacks the scope and with the right one, over TLS, mTLS
-and a UNIX socket; certificates and tokens that are replaced under load."""
+a wrong one, with one that lacks the scope and with the right one, over TLS, mTLS,
+by the name in a certificate, over a UNIX socket and at the admin address;
+certificates and tokens that are replaced under load."""
 
 import asyncio
 import contextlib
@@ -19,7 +20,7 @@ from tritonclient.grpc import service_pb2_grpc
 
 import trust
 from ending_test import one_row
-from ferry_process import FerryProcess, run, wait_until
+from ferry_process import FerryProcess, free_port, run, wait_until
 from reflected import Reflection
 
 HEALTH = {"/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch",
@@ -86,39 +87,50 @@ class TrustCase(unittest.TestCase):
 
 
 class MethodsTest(TrustCase):
+    WRONG_TOKENS = (trust.bearer(WRONG), trust.bearer(""), (("authorization", "x"),))
 
-    def check_each_method(self, channel):
+    def check_by_tokens(self, channel, elsewhere=()):
+        self.check_each_method(
+            {scope: (channel, trust.bearer(token))
+             for scope, token in TOKENS.items()},
+            [(channel, shown) for shown in (None, *self.WRONG_TOKENS)], elsewhere)
+
+    def check_each_method(self, clients, strangers, elsewhere=()):
         """Calls each method of each service that is registered, and then the one
-        that ends the server."""
-        reflection = Reflection(channel, trust.bearer(TOKENS["read"]))
+        that ends the server. clients: (channel, metadata) by scope. elsewhere: the
+        methods that only another address has."""
+        reflection = Reflection(*clients["read"])
         paths = {f"/{service}/{method.name}" for service in reflection.services()
                  for method in reflection.service(service).methods}
         self.assertGreaterEqual(paths, HEALTH | ADMIN | READ)
         self.assertEqual(len(paths), 26)
-        self.check_methods_that_are_none(channel)
+        self.check_methods_that_are_none(strangers[0], clients["admin"])
         texts = set()
         for path in sorted(paths, key=lambda path: (path == DRAIN, path)):
             with self.subTest(path):
-                for shown in (None, trust.bearer(WRONG),
-                              trust.bearer(""), (("authorization", "x"),)):
+                for channel, shown in strangers:
                     code, text = self.outcome(channel, path, shown)
                     self.assertEqual(code, grpc.StatusCode.UNAUTHENTICATED)
                     texts.add(text)
-                let_in = {
-                    scope for scope in ("infer", "read", "admin")
-                    if self.outcome(channel, path, trust.bearer(TOKENS[scope]))[0]
-                    not in REFUSALS}
+                let_in, refused = set(), set()
+                for scope, (channel, shown) in clients.items():
+                    code, text = self.outcome(channel, path, shown)
+                    if code not in REFUSALS:
+                        let_in.add(scope)
+                    elif "at the server's --admin-address alone" in text:
+                        refused.add(scope)
                 needed = scope_of(path)
-                self.assertEqual(let_in, set(TOKENS) if needed == "health"
-                                 else {needed})
+                self.assertEqual(refused, set(clients) if path in elsewhere
+                                 else set())
+                self.assertEqual(
+                    let_in, set() if path in elsewhere else
+                    set(clients) if needed == "health" else {needed})
         self.assertEqual(len(texts), 1, "unknown and wrong are told apart")
 
-    def check_methods_that_are_none(self, channel):
-        code, _ = self.outcome(channel, "/inference.GRPCInferenceService/Other")
-        self.assertEqual(code, grpc.StatusCode.UNAUTHENTICATED)
-        code, _ = self.outcome(channel, "/inference.GRPCInferenceService/Other",
-                               trust.bearer(TOKENS["admin"]))
-        self.assertEqual(code, grpc.StatusCode.PERMISSION_DENIED)
+    def check_methods_that_are_none(self, stranger, admin):
+        for (channel, shown), code in zip((stranger, admin), REFUSALS):
+            self.assertEqual(self.outcome(
+                channel, "/inference.GRPCInferenceService/Other", shown)[0], code)
 
     def flags(self):
         return [f"--auth-token-file={self.token_file}", "--grpc-reflection",
@@ -127,7 +139,7 @@ class MethodsTest(TrustCase):
 
     def test_over_tls(self):
         server = self.start(*self.sign(), *self.flags())
-        self.check_each_method(self.connect(
+        self.check_by_tokens(self.connect(
             server.address, trust.credentials(self.authority)))
 
     def test_over_mutual_tls(self):
@@ -135,8 +147,24 @@ class MethodsTest(TrustCase):
         server = self.start(*tls, *self.flags(),
                             f"--tls-client-ca={self.authority.certificate}")
         pair = self.authority.sign("unlisted")
-        self.check_each_method(self.connect(
+        self.check_by_tokens(self.connect(
             server.address, trust.credentials(self.authority, pair)))
+
+    def test_by_the_name_in_a_certificate(self):
+        self.write_tokens("".join(f"{scope}-client {scope} cert:{scope}.example\n"
+                                  for scope in TOKENS))
+        tls = self.sign()
+        server = self.start(*tls, *self.flags(),
+                            f"--tls-client-ca={self.authority.certificate}")
+        channels = {scope: self.connect(server.address, trust.credentials(
+            self.authority, self.authority.sign(f"{scope}.example")))
+            for scope in (*TOKENS, "unlisted")}
+        # A token that is shown counts alone.
+        self.check_each_method(
+            {scope: (channels[scope], None) for scope in TOKENS},
+            [(channels["unlisted"], None),
+             *((channels[scope], shown) for scope in TOKENS
+               for shown in self.WRONG_TOKENS)])
 
     def test_over_a_unix_socket(self):
         path = os.path.join(self.folder, "ferry.sock")
@@ -145,11 +173,24 @@ class MethodsTest(TrustCase):
         self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o660)
         self.assertEqual(server.metric("ferry_connections"), 0,
                          "no token, no page")
-        self.check_each_method(self.connect(server.address))
+        self.check_by_tokens(self.connect(server.address))
 
     def test_over_plain_loopback(self):
         server = self.start(*self.flags())
-        self.check_each_method(self.connect(server.address))
+        self.check_by_tokens(self.connect(server.address))
+
+    def test_with_an_admin_address(self):
+        tls = self.sign()
+        for address, flags, credentials in (
+                (f"127.0.0.1:{free_port()}", tls, trust.credentials(self.authority)),
+                (f"unix:{self.folder}/admin.sock", [], None)):
+            with self.subTest(address):
+                server = self.start(*flags, *self.flags(),
+                                    f"--admin-address={address}")
+                self.check_by_tokens(
+                    self.connect(server.address, credentials), elsewhere=ADMIN)
+                self.check_by_tokens(self.connect(address, credentials))
+                self.assertEqual(server.wait(), 0, "by its last method")
 
     def test_health_may_be_open(self):
         server = self.start(*self.flags(), "--open-health")
