@@ -212,9 +212,11 @@ class ServingTest(FakeCase):
         server, client = self.start(fake)
         (fake.folder / "now").write_text("")
         with self.assertRaisesRegex(
-                triton.InferenceServerException,
-                "the device has no memory for this batch"):
+                InferenceServerException,
+                "the device has no memory for this batch") as caught:
             ask(client, "centered", rows=8)
+        self.assertEqual(caught.exception.status(),
+                         "StatusCode.RESOURCE_EXHAUSTED")
         ask(client, "centered", rows=8)
         (fake.folder / "now").write_text("")
         self.assertLess(ask(client, rows=8), BF16)
@@ -574,6 +576,21 @@ class EndingTest(FakeCase):
         self.assertEqual(server.wait(STOP_S), 3)
         self.assertIn("expected this process to be gone in 22 s",
                       "".join(server.log))
+
+    def test_batch_in_a_driver_that_hangs_passes_its_clients_deadline(self):
+        fake = self.fake()
+        fake.scenario["hang_while"] = f"cudaGraphLaunch:{fake.folder}/hang"
+        fake.add_model("linear")
+        server, client = self.start(fake)
+        self.assertLess(ask(client), BF16)
+        with fake.hang():
+            with self.assertRaises(InferenceServerException) as caught:
+                ask(client, client_timeout=1)
+            self.assertEqual(caught.exception.status(),
+                             "StatusCode.DEADLINE_EXCEEDED")
+            self.assertIn("hang of cudaGraphLaunch", fake.log())
+        self.assertLess(ask(client), BF16)
+        self.assert_stops(server)
 
     def test_health_is_told_while_nvml_hangs(self):
         fake = self.fake()
