@@ -333,6 +333,15 @@ class WatchdogTest(unittest.TestCase):
             self.assertEqual({code_of(call) for call in hung}, {"UNAVAILABLE"})
             self.assertEqual(server.wait(), 3)
 
+    def test_server_whose_models_all_hang_is_not_ready(self):
+        server, _ = self.hang("--exit-timeout-secs=0.1")
+        self.assertEqual(server.get("/v2/health/ready")[0], 200)
+        self.assertTrue(wait_until(
+            lambda: server.get("/v2/health/ready")[0] == 503, 30))
+        self.assertEqual(server.get("/v2/health/live")[0], 200)
+        self.assertEqual(server.metric("ferry_batches_overdue_total",
+                                       model="hanging"), 1)
+
     def test_backend_that_hangs_while_balancers_are_waited_for(self):
         server, _ = self.hang("--backend-timeout-secs=3",
                               "--drain-delay-secs=60")

@@ -1,5 +1,6 @@
 """What one client's connections and headers do to other clients."""
 
+import resource
 import socket
 import unittest
 
@@ -12,6 +13,7 @@ from ending_test import Client, code_of, one_row
 from ferry_process import FerryProcess, free_port, wait_until
 
 TIMEOUT_S = 30
+LONG_S = 200
 # A field of 4 kB that enters the table, and 300 that are one byte each: together
 # more than the 1 MiB of metadata, in a block that is small.
 PAST_THE_BOUND = (b"\x40" + http2_frames.literal("y") +
@@ -45,6 +47,8 @@ class FewFilesTest(unittest.TestCase):
             self.assertEqual(server.get("/v2/health/ready")[0], 503)
             self.assertEqual(server.get("/v2/health/live")[0], 200)
             self.assertEqual(server.metric("ferry_ready"), 0)
+            self.assertGreater(server.metric("ferry_connections_refused_total",
+                                             reason="files"), 0)
             # Those that are connected are served, others refused at once.
             self.assertEqual(code_of(client.start(one_row("echo"))), "OK")
             with Client(server) as late:
@@ -59,6 +63,21 @@ class FewFilesTest(unittest.TestCase):
                                  for line in server.log), 1, server.log)
             self.assertTrue(wait_until(
                 lambda: server.get("/v2/health/ready")[0] == 200))
+
+    def test_connection_waits_where_the_process_has_no_file_at_all(self):
+        with FerryProcess(models=["echo"]) as server, Client(server) as client, \
+                Client(server) as late:
+            self.assertEqual(code_of(client.start(one_row("echo"))), "OK")
+            pid = server.process.pid
+            limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+            waits = late.start(one_row("echo"), timeout=TIMEOUT_S)
+            self.assertEqual(code_of(client.start(one_row("echo"))), "OK")
+            with self.assertRaises(grpc.FutureTimeoutError):
+                waits.result(timeout=1)
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+            self.assertEqual(code_of(waits), "OK")
+            self.assertGreater(server.metric("ferry_accept_failures_total"), 0)
 
     def test_server_is_served_after_flood_upon_flood(self):
         with FerryProcess(models=["echo"], open_files=64) as server:
@@ -186,6 +205,28 @@ class SharedConnectionTest(unittest.TestCase):
         that a proxy sends on that connection end, too."""
         with FerryProcess(models=["slow"]) as server:
             self.assertFalse(self.send_odd(server, [("x-bin", "???")]))
+
+
+class LostConnectionTest(unittest.TestCase):
+
+    def test_connection_ends_once_a_ping_has_no_answer(self):
+        """So a connection looks to its server that the network has cut: nothing
+        comes, and no end of it. gRPC's own client answers. It takes 80 s."""
+        ping = bytes([0, 0, 8, http2_frames.PING, 0])
+        with FerryProcess(models=["echo"]) as server, Client(server) as other, \
+                http2_frames.Connection(server.address) as lost:
+            self.assertEqual(code_of(other.start(one_row("echo"))), "OK")
+            lost.peer.settimeout(LONG_S)
+            said = b""
+            while ping not in said:
+                said += lost.peer.recv(1000)
+            self.assertEqual(server.metric("ferry_connections"), 2)
+            lost.stream.read()  # until the server ends it
+            self.assertTrue(wait_until(
+                lambda: server.metric("ferry_connections") == 1))
+            self.assertEqual(code_of(other.start(one_row("echo"))), "OK")
+            self.assertEqual(
+                server.metric("ferry_connections_accepted_total"), 2)
 
 
 if __name__ == "__main__":

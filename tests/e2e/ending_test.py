@@ -144,6 +144,22 @@ class DeadlineTest(unittest.TestCase):
             "ferry_queue_requests", model="slow") == 0, timeout=2))
         self.assertEqual(len(calls), 6)  # kept until here
 
+    def test_stopped_process_holds_what_it_has_until_it_goes_on(self):
+        with Client(self.server) as client:
+            self.assertEqual(code_of(client.start(one_row("sim"))), "OK")
+            self.server.signal(signal.SIGSTOP)
+            try:
+                held = client.start(one_row("sim"), timeout=60)
+                late = client.start(one_row("sim"), timeout=0.5)
+                live = client.stub.ServerLive.future(pb.ServerLiveRequest(),
+                                                     timeout=0.5)
+                self.assertEqual([code_of(call) for call in (late, live)],
+                                 ["DEADLINE_EXCEEDED"] * 2)
+                self.assertFalse(held.done())
+            finally:
+                self.server.signal(signal.SIGCONT)
+            self.assertEqual(code_of(held), "OK")
+
     def test_overload_is_refused_with_a_pushback(self):
         with Client(self.server) as client:
             calls = [client.start(one_row("slow")) for _ in range(30)]
@@ -350,8 +366,8 @@ class DrainTest(unittest.TestCase):
                 next(replies)
             self.assertEqual(ended.exception.code().name, "UNAVAILABLE")
             self.assertIn("draining", ended.exception.details())
-            self.assertIn("grpc-retry-pushback-ms",
-                          dict(replies.trailing_metadata()))
+            told = dict(replies.trailing_metadata())
+            self.assertEqual(told["grpc-retry-pushback-ms"], "100")
             requests.put(None)
             self.assertEqual(server.wait(), 0)
 

@@ -107,6 +107,18 @@ class FailuresTest(ScriptsCase):
         self.assertEqual(self.server.metric(
             "ferry_requests_total", model="poison", code="INTERNAL"), 1)
 
+    def test_outputs_of_nan_are_given_as_they_are(self):
+        self.write("linear", config("FP32", [3], [2]), "linear")
+        self.start()
+        # Infinity less infinity: the model makes it, no input has one.
+        answer = self.infer("linear", [np.inf, -np.inf, 0])
+        np.testing.assert_array_equal(answer, [[np.nan, np.nan]])
+        np.testing.assert_array_equal(self.infer("linear", [1, 2, 3]), [[14, 32]])
+        self.assertEqual(self.server.metric(
+            "ferry_requests_total", model="linear", code="OK"), 2)
+        self.server.stop()
+        self.assertEqual(self.lines("failed"), [])
+
     def test_names_in_files_forge_no_line(self):
         evil = "x\\n2026-01-01T00:00:00.000+0000 error forged\\033[2J" + (
             "\u009b\u0085\u2028\u202e")

@@ -57,6 +57,8 @@ class MemoryTest(unittest.TestCase):
         self.assertEqual(refused.exception.code(),
                          grpc.StatusCode.RESOURCE_EXHAUSTED)
         self.assertIn("short of memory", refused.exception.details())
+        self.assertGreater(server.metric("ferry_memory_used_bytes"),
+                           server.metric("ferry_memory_limit_bytes") / 200)
         self.assertEqual(code_of(start(stub, "echo", row_bytes=64)), "OK")
         self.assertEqual(server.get("/v2/health/ready")[0], 200)
         codes = [code_of(call) for call in calls]
@@ -73,7 +75,8 @@ class MemoryTest(unittest.TestCase):
         server = self.start("--memory-refuse-percent=0", "--memory-end-percent=1")
         calls = self.fill(server, lambda: any(
             "cannot go on: memory" in line for line in server.log))
-        self.assertEqual(server.get("/v2/health/live")[0], 503)
+        for probe in ("ready", "live"):
+            self.assertEqual(server.get(f"/v2/health/{probe}")[0], 503)
         codes = [code_of(call) for call in calls]
         self.assertLessEqual(set(codes), {"OK", "UNAVAILABLE"})
         self.assertEqual(codes[:AT_ONCE], ["OK"] * AT_ONCE)

@@ -207,9 +207,14 @@ class SignedModelsTest(unittest.TestCase):
         self.assertFalse(self.client.is_model_ready("large"))
         self.assertTrue(self.client.is_model_ready("m"))
         self.assertEqual(self.left(), ["ballast"])
+        polls = self.client
+        self.start("--model-control-mode=explicit")
+        with self.assertRaises(InferenceServerException) as full:
+            self.client.load_model("large", client_timeout=20)
+        self.assertEqual(full.exception.status(), "StatusCode.RESOURCE_EXHAUSTED")
         ballast.unlink()
-        self.assertTrue(wait_until(
-            lambda: self.client.is_model_ready("large"), 60), self.server.log)
+        self.client.load_model("large", client_timeout=20)
+        self.assertTrue(wait_until(lambda: polls.is_model_ready("large"), 60))
         self.assertEqual(self.left(), [])
 
     def test_wrong_key_ends_the_start(self):

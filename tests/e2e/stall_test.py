@@ -85,6 +85,8 @@ class StallTest(unittest.TestCase):
         self.assertFalse(index.done())
         server.signal()
         self.assertEqual(server.wait(), 0)
+        self.assertIn("stopped while a model is still being loaded, or the "
+                      "repository read", server.log[-1])
         with self.assertRaises(grpc.RpcError):
             index.result()
 

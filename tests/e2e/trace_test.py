@@ -2,6 +2,7 @@
 
 import base64
 import http.server
+import itertools
 import json
 import os
 import socket
@@ -297,6 +298,22 @@ class TraceTest(unittest.TestCase):
                 self.assertEqual(server.wait(), 0)
             with open(path, encoding="utf-8") as lines:
                 self.assertEqual(len(list(lines)), 20)
+
+    def test_what_waits_for_a_collector_is_bounded(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            port = silent.getsockname()[1]
+            with FerryProcess(f"--otlp-endpoint=http://127.0.0.1:{port}",
+                              "--trace-share=1", models=["sim"]) as server, \
+                    Client(server) as client:
+                # 8192 wait, and up to as many are being sent, 512 in 2 s.
+                for _ in client.stub.ModelStreamInfer(
+                        itertools.repeat(one_row("none"), 20_000)):
+                    pass
+                self.assertGreater(
+                    server.metric("ferry_traces_dropped_total"), 0)
+                self.assertEqual(code_of(client.start(one_row("sim"))), "OK")
+                server.signal()
+                self.assertEqual(server.wait(), 0)
 
     def test_full_disk_holds_up_nothing_and_is_told(self):
         with FerryProcess("--access-log=/dev/full", "--trace-file=/dev/full",
