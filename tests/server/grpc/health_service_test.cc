@@ -85,7 +85,7 @@ class HealthServiceTest : public testing::Test {
   }
 
   Readiness readiness_;
-  UnsentReplies unsent_;
+  UnsentReplies unsent_{1 << 20};
   HealthService service_{"inference", readiness_, unsent_};
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;
