@@ -5,7 +5,6 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
@@ -19,7 +18,7 @@ using grpc::health::v1::Health;
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-constexpr auto kDeadline = std::chrono::seconds(20);
+const gpr_timespec kDeadline = gpr_time_from_seconds(20, GPR_TIMESPAN);
 
 class HealthServiceTest : public testing::Test {
  protected:
@@ -54,7 +53,7 @@ class HealthServiceTest : public testing::Test {
     Watch(Health::Stub& stub, const std::string& name) {
       HealthCheckRequest request;
       request.set_service(name);
-      context_.set_deadline(std::chrono::system_clock::now() + kDeadline);
+      context_.set_deadline(kDeadline);
       reader_ = stub.Watch(&context_, request);
     }
     ~Watch() {
@@ -76,7 +75,7 @@ class HealthServiceTest : public testing::Test {
 
   HealthCheckResponse::ServingStatus Check(const std::string& name) {
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + kDeadline);
+    context.set_deadline(kDeadline);
     HealthCheckRequest request;
     request.set_service(name);
     HealthCheckResponse told;
