@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Shows that the image of scripts/image.sh is whole and serves.
+
+  scripts/check_image.py [IMAGE.tar]
+
+IMAGE is the newest in dist/ where none is given. A registry takes it and gives the
+same back; then a container of it answers a client, twice: run by buildah, in a
+chroot, and by runc, with a read-only root and namespaces of its own, each as a user
+that is not root.
+
+Needs root, .venv (scripts/setup.sh), and of Debian: buildah, skopeo, runc and
+docker-registry, which listens on loopback while this runs. Exits 1 with what was
+expected and found.
+"""
+
+import contextlib
+import filecmp
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PYTHON = ROOT / ".venv" / "bin" / "python"
+TOOLS = ("buildah", "skopeo", "runc", "docker-registry")
+USER = 65532
+PROGRAM = "/opt/ferry/libexec/ferry-server"
+FLAGS = ["--model-repository=/opt/ferry/models", "--grpc-address=127.0.0.1"]
+TIMEOUT_S = 60
+# What a client sees of the bundle's two models.
+ASK = """
+import sys
+import numpy
+import tritonclient.grpc as triton
+client = triton.InferenceServerClient(f"127.0.0.1:{sys.argv[1]}")
+for model in ("linear", "sim"):
+    about = client.get_model_metadata(model).inputs[0]
+    rows = numpy.ones([2, *map(int, about.shape[1:])], numpy.float32)
+    tensor = triton.InferInput(about.name, rows.shape, about.datatype)
+    tensor.set_data_from_numpy(rows)
+    answer = client.infer(model, [tensor]).get_response()
+    print(f"{model} answers", *answer.outputs[0].shape)
+"""
+
+
+def fail(text):
+    sys.exit(f"check_image: error: {text}")
+
+
+def say(text):
+    print(f"check_image: {text}", flush=True)
+
+
+def run(*command, **options):
+    done = subprocess.run([str(word) for word in command], text=True, check=False,
+                          capture_output=True, **options)
+    if done.returncode != 0:
+        fail(f"{' '.join(map(str, command))}: exit code {done.returncode}\n"
+             f"{done.stdout}{done.stderr}")
+    return done.stdout.strip()
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until(what, condition):
+    end = time.monotonic() + TIMEOUT_S
+    while not condition():
+        if time.monotonic() > end:
+            fail(f"expected within {TIMEOUT_S} s: {what}")
+        time.sleep(0.05)
+
+
+def accepts(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextlib.contextmanager
+def started(command, log, **options):
+    with open(log, "wb") as file:
+        child = subprocess.Popen([str(word) for word in command], stdout=file,
+                                 stderr=file, stdin=subprocess.DEVNULL, **options)
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+
+
+def check_registry(image, work):
+    """Sends the image to a registry and compares what it gives back."""
+    port = free_port()
+    config = work / "registry.yml"
+    config.write_text(json.dumps({
+        "version": "0.1", "log": {"level": "warn"},
+        "storage": {"filesystem": {"rootdirectory": str(work / "registry")}},
+        "http": {"addr": f"127.0.0.1:{port}"}}))
+    there = f"docker://127.0.0.1:{port}/ferry:check"
+    sent, got = work / "sent", work / "got"
+    copy = ("skopeo", "--insecure-policy", "copy", "--quiet")
+    with started(["docker-registry", "serve", config], work / "registry.log"):
+        wait_until("a registry", lambda: accepts(port))
+        run(*copy, f"docker-archive:{image}", f"oci:{sent}:ferry")
+        run(*copy, "--dest-tls-verify=false", f"oci:{sent}:ferry", there)
+        run(*copy, "--src-tls-verify=false", there, f"oci:{got}:ferry")
+    blobs = sorted(path.name for path in (sent / "blobs/sha256").iterdir())
+    _, differ, missing = filecmp.cmpfiles(sent / "blobs/sha256",
+                                          got / "blobs/sha256", blobs, shallow=False)
+    if differ or missing:
+        fail(f"a registry gave back other blobs: {differ + missing}")
+    say(f"a registry gives back the same {len(blobs)} blobs")
+
+
+def server_below(pid):
+    """Returns the process of the server that another has started, or None."""
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            status = dict(line.split(":\t", 1) for line in
+                          (folder / "status").read_text().splitlines()
+                          if ":\t" in line)
+            parent = int(status["PPid"])
+        except (OSError, KeyError, ValueError):
+            continue  # it has ended
+        if status["Name"] == "ferry-server" and pid in ancestors(parent):
+            return int(folder.name), int(status["Uid"].split()[0])
+    return None
+
+
+def ancestors(pid):
+    """Yields a process, its parent, and so on."""
+    while pid > 1:
+        yield pid
+        try:
+            text = pathlib.Path(f"/proc/{pid}/status").read_text()
+        except OSError:
+            return
+        pid = int(text.split("PPid:\t")[1].split()[0])
+
+
+def check_container(label, command, log, ports):
+    """Runs a container, asks it within its network, and ends its server."""
+    grpc, http = ports
+    with started(command, log) as child:
+        def has_server():
+            if child.poll() is not None:
+                fail(f"{label} ended with {child.returncode}:\n{log.read_text()}")
+            return server_below(child.pid)
+
+        wait_until("a server", has_server)
+        pid, user = server_below(child.pid)
+        if user != USER:
+            fail(f"{label}: expected a server of the user {USER}, got {user}")
+        inside = ["nsenter", "--target", pid, "--net", "--"]
+        ready = ["curl", "-sf", f"http://127.0.0.1:{http}/v2/health/ready"]
+        wait_until(f"{label} that is ready", lambda: has_server() and subprocess.run(
+            [str(word) for word in inside + ready], check=False,
+            capture_output=True).returncode == 0)
+        for line in run(*inside, PYTHON, "-c", ASK, grpc).splitlines():
+            say(f"  {line}")
+        os.kill(pid, signal.SIGTERM)
+        code = child.wait(TIMEOUT_S)
+    if code != 0:
+        fail(f"{label}: expected exit code 0 after SIGTERM, got {code}:\n"
+             f"{log.read_text()}")
+    say(f"{label} serves as the user {USER}, and ends")
+
+
+def write_spec(folder, root, arguments, environment):
+    """Writes what runc runs: no capability, a read-only root, no network."""
+    run("runc", "spec", cwd=folder)
+    path = folder / "config.json"
+    spec = json.loads(path.read_text())
+    spec["root"] = {"path": str(root), "readonly": True}
+    spec["process"].update({
+        "terminal": False, "user": {"uid": USER, "gid": USER}, "args": arguments,
+        "env": environment, "noNewPrivileges": True,
+        "capabilities": {kind: [] for kind in ("bounding", "effective", "permitted",
+                                               "inheritable", "ambient")},
+        "rlimits": []})
+    spec["mounts"].append({"destination": "/tmp", "type": "tmpfs", "source": "tmpfs",
+                           "options": ["nosuid", "nodev", "mode=1777"]})
+    path.write_text(json.dumps(spec))
+
+
+def check(image, work):
+    check_registry(image, work)
+    buildah = ["buildah", "--root", work / "storage", "--runroot", work / "run"]
+    container = run(*buildah, "from", f"docker-archive:{image}")
+    config = json.loads(run(*buildah, "inspect", container))["OCIv1"]["config"]
+    if config["Entrypoint"] != [PROGRAM] or config["User"] != f"{USER}:{USER}":
+        fail(f"expected {PROGRAM} of the user {USER}:{USER}, got {config}")
+
+    ports = free_port(), free_port()
+    flags = [*FLAGS, f"--grpc-port={ports[0]}", f"--metrics-port={ports[1]}"]
+    check_container("buildah's container",
+                    [*buildah, "run", "--isolation", "chroot", container, "--",
+                     PROGRAM, *flags], work / "chroot.log", ports)
+    folder = work / "bundle"
+    folder.mkdir()
+    root = run(*buildah, "mount", container)
+    try:
+        write_spec(folder, root, [PROGRAM, *flags], config["Env"])
+        name = f"ferry-check-{os.getpid()}"
+        check_container("runc's container",
+                        ["runc", "--root", work / "runc", "run", "--bundle", folder,
+                         name], work / "runc.log", ports)
+    finally:
+        run(*buildah, "umount", container)
+
+
+def main():
+    if sys.argv[1:2] == ["--help"]:
+        print(__doc__.strip())
+        return
+    images = sys.argv[1:] or sorted((ROOT / "dist").glob("ferry-*-image.tar"),
+                                    key=lambda path: path.stat().st_mtime)[-1:]
+    if not images or not pathlib.Path(images[0]).exists():
+        fail("no image; scripts/image.sh makes one")
+    missing = [tool for tool in TOOLS if not shutil.which(tool)]
+    if missing:
+        fail(f"no {', '.join(missing)}; apt-get install --no-install-recommends "
+             f"{' '.join(TOOLS)}")
+    if os.geteuid() != 0 or not PYTHON.exists():
+        fail("needs root, and .venv of scripts/setup.sh")
+    work = pathlib.Path(tempfile.mkdtemp(prefix="ferry-check-image.", dir="/var/tmp"))
+    try:
+        check(pathlib.Path(images[0]).resolve(), work)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Makes an image of Ferry for containers: a Debian 12 that holds the C and C++
+# libraries and nothing else, LibTorch as a layer of its own, and the bundle.
+#
+#   scripts/image.sh [--bin DIR] [--torch DIR] [--cuda] [--context] [--out DIR]
+#
+# --out     where ferry-<version>-image.tar goes (dist), which `podman load`,
+#           `docker load` and `ctr images import` read; the image is ferry:<version>
+# --bin     what scripts/bundle.sh takes
+# --torch   the torch/ folder of a wheel (that of .venv)
+# --cuda    takes all of torch and CUDA's libraries, 4 GB (scripts/setup.sh --full),
+#           in place of what the processor needs; run on no GPU yet
+# --context makes only the folder <out>/image, for another builder, which needs no
+#           root: podman build -f deploy/container/Containerfile dist/image
+#
+# Needs root, mmdebstrap, buildah, and Debian's packages. scripts/check_image.sh
+# tries what it makes.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+out=$root/dist
+torch=
+cuda=no
+context_only=no
+bundle_flags=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --out | --torch | --bin)
+      [ $# -ge 2 ] || die "$1 needs a folder"
+      case $1 in
+        --out) out=$2 ;;
+        --torch) torch=$2 ;;
+        --bin) bundle_flags=(--bin "$2") ;;
+      esac
+      shift
+      ;;
+    --cuda) cuda=yes ;;
+    --context) context_only=yes ;;
+    -h | --help)
+      sed -n '2,/^set/ {/^set/d; s/^# \{0,1\}//; p}' "${BASH_SOURCE[0]}"
+      exit 0
+      ;;
+    *) die "unknown argument $1; see --help" ;;
+  esac
+  shift
+done
+[ -n "$torch" ] || torch=$(echo "$root"/.venv/lib/python3*/site-packages/torch)
+[ -e "$torch/lib/libtorch_cpu.so" ] || die "no lib/libtorch_cpu.so in '$torch'"
+if [ "$context_only" = no ]; then
+  [ "$(id -u)" -eq 0 ] || die "needs root, for an image's files; --context does not"
+  for program in mmdebstrap buildah; do
+    command -v "$program" >/dev/null || die "$program is not installed;" \
+      "apt-get install --no-install-recommends mmdebstrap buildah"
+  done
+fi
+
+version=$(sed -n 's/^project(Ferry VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+committed=$(git log -1 --format=%ct 2>/dev/null || echo 0)
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+context=$out/image
+rm -rf "$context"
+mkdir -p "$context/ferry" "$context/torch"
+
+bash scripts/bundle.sh --out "$out" "${bundle_flags[@]}"
+tar -xzf "$out/ferry-$version-linux-$(uname -m).tar.gz" -C "$context/ferry" \
+  --strip-components=1
+if [ "$cuda" = yes ]; then
+  cp -L "$torch"/lib/*.so* "$context/torch/"
+  find "$torch/../nvidia" -name '*.so*' -exec cp -L {} "$context/torch/" ';'
+else
+  # What the part that runs models needs of the wheel.
+  LD_LIBRARY_PATH=$context/ferry/lib:$torch/lib \
+    ldd "$context/ferry/lib/libferry_torch.so" |
+    awk '$2 == "=>" && $3 ~ /\/(torch|nvidia)\// {print $3}' |
+    xargs cp -L -t "$context/torch"
+fi
+find "$context" -exec touch -h -d "@$committed" {} +
+say "$context: $(du -sm "$context" | cut -f 1) MiB"
+[ "$context_only" = no ] || exit 0
+
+work=$(mktemp -d /var/tmp/ferry-image.XXXXXX)
+trap 'rm -rf "$work"' EXIT
+build=(buildah --root "$work/storage" --runroot "$work/run")
+options=()
+while read -r line; do
+  options+=("--aptopt=$line")
+done < <(apt-config dump | grep -E '^Acquire::https?::Proxy ' || true)
+# No package manager, no shell: its packages are unpacked, and no more.
+SOURCE_DATE_EPOCH=$committed step "making the root" mmdebstrap --quiet \
+  --variant=extract --include=base-files,libc6,libgcc-s1,libstdc++6 \
+  "${options[@]}" bookworm "$work/root.tar" || die "mmdebstrap failed"
+container=$("${build[@]}" from scratch)
+"${build[@]}" add --quiet "$container" "$work/root.tar" / >/dev/null
+"${build[@]}" commit --quiet --timestamp "$committed" "$container" \
+  "ferry-root:$version" >/dev/null
+step "making the layers" "${build[@]}" bud --isolation chroot --layers \
+  --timestamp "$committed" --build-arg "RUNTIME=localhost/ferry-root:$version" \
+  --tag "ferry:$version" --file deploy/container/Containerfile "$context"
+rm -f "$out/ferry-$version-image.tar"
+step "writing it" "${build[@]}" push "ferry:$version" \
+  "docker-archive:$out/ferry-$version-image.tar:ferry:$version"
+rm -rf "$context"
+say "$out/ferry-$version-image.tar:" \
+  "$(($(stat -c %s "$out/ferry-$version-image.tar") >> 20)) MiB, ferry:$version"
