@@ -5,6 +5,7 @@ configuration that is shipped no client harms another.
 Skipped where scripts/envoy.sh has not been run.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -15,8 +16,12 @@ import time
 import unittest
 import urllib.request
 
+import grpc
+
 import ferry_process
+import floods
 import http2_frames
+import proxy_bounds
 import proxy_floods
 from ending_test import one_row
 from ferry_process import FerryProcess, free_port, sim_config, wait_until
@@ -37,6 +42,8 @@ TYPE = "type.googleapis.com/"
 SHIPPED = ROOT / "deploy" / "envoy" / "envoy.yaml"
 BOUND = "max_tokens: 20000, tokens_per_fill: 20000,"
 FEW = 100
+GIVEN_UP = 10_000  # calls, of which Envoy bears 500
+INTERNAL_ERROR = 2
 
 
 def config(port, admin_port, servers):
@@ -88,6 +95,15 @@ def page(admin_port, name):
             return reply.read().decode()
     except OSError:
         return ""
+
+
+def changed(before, after):
+    """Returns what puts one text of a configuration for another."""
+    def change(text):
+        if text.count(before) != 1:
+            raise ValueError(f"expected {before!r} once in {SHIPPED}")
+        return text.replace(before, after)
+    return change
 
 
 class EnvoyTest(unittest.TestCase):
@@ -195,13 +211,87 @@ class EnvoyTest(unittest.TestCase):
     def test_floods_harm_no_other_client(self):
         proxy_floods.check_each(self, *self.start_shipped())
 
-    def test_calls_of_one_address_are_bounded(self):
-        def lower(text):
-            self.assertEqual(text.count(BOUND), 1)
-            return text.replace(BOUND, f"max_tokens: {FEW}, tokens_per_fill: 1,")
-        _, address = self.start_shipped(lower)
+    def connect(self, address):
+        """Returns a connection of the client that passes bounds."""
+        return self.enterContext(
+            http2_frames.Connection(address, proxy_floods.FLOODER))
+
+    def test_stream_of_a_killed_server_is_internal(self):
+        launched, address = self.start_shipped()
+        with grpc.insecure_channel(address) as channel:
+            self.assertEqual(proxy_bounds.code_of_a_cut_stream(
+                channel, launched.wait_until_ready()), grpc.StatusCode.INTERNAL)
+
+    def test_bound_of_connections_of_all_clients(self):
+        _, address = self.start_shipped()
+        early = self.enterContext(http2_frames.Connection(address))
+        proxy_bounds.ask(early, 1)
+        with contextlib.ExitStack() as stack:
+            proxy_bounds.fill(stack, address)
+            with self.assertRaises(ConnectionError):
+                proxy_bounds.serve(address)
+            proxy_bounds.ask(early, 3)
+
+        def is_served():
+            with contextlib.suppress(ConnectionError):
+                proxy_bounds.serve(address)
+                return True
+        self.assertTrue(wait_until(is_served))
+
+    def test_bound_of_calls_of_one_address(self):
+        _, address = self.start_shipped(changed(
+            BOUND, f"max_tokens: {FEW}, tokens_per_fill: 1,"))
         self.assertEqual(proxy_floods.refused(address, 2 * FEW),
                          "local_rate_limited")
+        proxy_bounds.serve(address, proxy_floods.FLOODER)
+
+    def test_bound_of_calls_that_are_given_up(self):
+        _, address = self.start_shipped()
+        flooder = self.connect(address)
+        head = http2_frames.header_block(http2_frames.MODEL_INFER)
+        with self.assertRaises(ConnectionError):
+            for call in range(GIVEN_UP):
+                flooder.peer.sendall(floods.reset(2 * call + 1, head))
+        proxy_bounds.serve(address)
+
+    def test_bound_of_calls_of_one_connection(self):
+        """Past it the connection ends, and with it the calls within it."""
+        _, address = self.start_shipped()
+        flooder = self.connect(address)
+        proxy_bounds.open_calls(flooder, proxy_bounds.STREAMS)
+        flooder.send(http2_frames.PING, body=bytes(8))
+        flooder.read_until(lambda frame: frame.type == http2_frames.PING)
+        flooder.open_call(2 * proxy_bounds.STREAMS + 1)
+        with self.assertRaises(ConnectionError):
+            flooder.read_until(lambda frame: False)
+        proxy_bounds.serve(address)
+
+    def test_bound_of_headers(self):
+        _, address = self.start_shipped()
+        flooder = self.connect(address)
+        for stream, more in ((1, proxy_bounds.MANY_FIELDS),
+                             (3, [(f"x-{i}", "v" * 16_000) for i in range(4)])):
+            flooder.ask(stream, one_row("sim"), more=more)
+            self.assertEqual(proxy_bounds.first_reset(flooder),
+                             (stream, INTERNAL_ERROR))
+        proxy_bounds.serve(address)
+
+    def test_bound_of_headers_that_do_not_end(self):
+        _, address = self.start_shipped(changed(
+            "request_headers_timeout: 30s", "request_headers_timeout: 1s"))
+        flooder = self.connect(address)
+        proxy_bounds.ask(flooder)
+        proxy_bounds.begin_headers(flooder, 3)
+        self.assertEqual(flooder.read_until(
+            lambda frame: frame.type == http2_frames.DATA)[-1].body,
+                         b"request header timeout")
+
+    def test_bound_of_a_connection_without_a_call(self):
+        _, address = self.start_shipped(changed(
+            "idle_timeout: 300s", "idle_timeout: 1s"))
+        flooder = self.connect(address)
+        proxy_bounds.ask(flooder)
+        self.assertEqual(flooder.read_all()[-1].type, http2_frames.GOAWAY)
 
 
 if __name__ == "__main__":

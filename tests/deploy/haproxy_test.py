@@ -13,6 +13,7 @@ import pathlib
 import select
 import signal
 import socket
+import socketserver
 import subprocess
 import tempfile
 import threading
@@ -27,6 +28,7 @@ import ending_test
 import ferry_process
 import floods
 import http2_frames
+import proxy_bounds
 import proxy_floods
 import tools
 from ferry_process import accepts, parameter, tensor, wait_until
@@ -49,8 +51,13 @@ OF_IMAGES = ('backend: "ferry_network"\nmax_batch_size: 16\n' +
              parameter("ferry.widths", "12288,16,4"))
 KILL_AFTER = 500
 CONNECTIONS = 512  # of one address
+NEW_CONNECTIONS = 1000  # of one address in ten seconds
+UNANSWERED = 3000  # calls of one address
 FEW = 100
 FAILED = 200  # connections
+EACH_REQUEST = [("local0 notice", "local0"),
+                ("  log global\n", "  log global\n  option httplog\n")]
+REFUSED_STREAM = 7
 
 
 def requests_served(server):
@@ -64,6 +71,20 @@ def requests_served(server):
             code = line.split('code="')[1].split('"')[0]
             counts[code] = counts.get(code, 0) + float(line.rsplit(" ", 1)[1])
     return counts
+
+
+@contextlib.contextmanager
+def changed(*changes):
+    """Gives a file that is the shipped one but for texts of it."""
+    text = CONFIG.read_text()
+    for before, after in changes:
+        if text.count(before) != 1:
+            raise ValueError(f"expected {before!r} once in {CONFIG}")
+        text = text.replace(before, after)
+    with tempfile.NamedTemporaryFile("w", suffix=".cfg") as file:
+        file.write(text)
+        file.flush()
+        yield file.name
 
 
 class Proxy(tools.Running):
@@ -81,6 +102,43 @@ class Proxy(tools.Running):
     @property
     def address(self):
         return f"127.0.0.1:{self.port}"
+
+
+class Healthy(http.server.BaseHTTPRequestHandler):
+    """Is ready, whatever becomes of calls."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):  # pylint: disable=arguments-differ
+        pass
+
+
+class CutAnswer(socketserver.StreamRequestHandler):
+    """Begins to answer a call, and ends the connection."""
+
+    def handle(self):
+        self.rfile.read(len(http2_frames.PREFACE))
+        self.wfile.write(floods.frame(http2_frames.SETTINGS, 0, 0))
+        while True:
+            head = self.rfile.read(9)
+            self.rfile.read(int.from_bytes(head[:3], "big"))
+            if head[3:5] == bytes([http2_frames.DATA, http2_frames.END_STREAM]):
+                break
+        self.wfile.write(floods.frame(
+            http2_frames.HEADERS, http2_frames.END_HEADERS,
+            int.from_bytes(head[5:], "big"), http2_frames.fields(
+                [(":status", "200"), ("content-type", "application/grpc")])))
+
+
+@contextlib.contextmanager
+def answering(kind, handler):
+    """Gives the address of a server that answers so."""
+    with kind(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
 
 
 class Load:
@@ -153,18 +211,9 @@ class HaproxyTest(unittest.TestCase):
     def test_refused_call_is_answered_by_headers_alone(self):
         """HAProxy takes servers for ready that refuse each call. After an answer
         with a body a gRPC client may take the call for begun, and not retry."""
-        class Healthy(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, *_):  # pylint: disable=arguments-differ
-                pass
-
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Healthy) as health:
-            threading.Thread(target=health.serve_forever, daemon=True).start()
+        with answering(http.server.ThreadingHTTPServer, Healthy) as health:
             refusing = [{"grpc": f"127.0.0.1:{ferry_process.free_port()}",
-                         "metrics": f"127.0.0.1:{health.server_port}"}] * 3
+                         "metrics": health}] * 3
             with Proxy(refusing) as proxy:
                 self.assertTrue(wait_until(lambda: accepts(proxy.port), 30))
                 with http2_frames.Connection(proxy.address) as connection:
@@ -172,7 +221,6 @@ class HaproxyTest(unittest.TestCase):
                     answer = connection.read_until(
                         lambda frame: frame.stream == 1 and frame.type in
                         (http2_frames.HEADERS, http2_frames.DATA))[-1]
-            health.shutdown()
         self.assertEqual((answer.type, answer.flags),
                          (http2_frames.HEADERS,
                           http2_frames.END_HEADERS | http2_frames.END_STREAM))
@@ -218,37 +266,6 @@ class HaproxyTest(unittest.TestCase):
 
             self.assertTrue(wait_until(failed, 60))
 
-    def test_connections_of_one_address_are_bounded(self):
-        with Launched(servers=3, config=ferry_process.sim_config()) as launched, \
-                Proxy(launched.wait_until_ready()) as proxy, \
-                contextlib.ExitStack() as stack:
-            self.assertTrue(wait_until(lambda: accepts(proxy.port), 30))
-            refused, ended = 0, select.poll()
-            for _ in range(2 * CONNECTIONS):
-                try:
-                    ended.register(stack.enter_context(socket.create_connection(
-                        ("127.0.0.1", proxy.port), 30, (proxy_floods.FLOODER, 0))))
-                except ConnectionResetError:
-                    refused += 1
-            self.assertTrue(wait_until(
-                lambda: refused + len(ended.poll(0)) >= CONNECTIONS, 10))
-            with http2_frames.Connection(proxy.address) as connection:
-                connection.ask(1, ending_test.one_row("sim"))
-                connection.read_until(
-                    lambda frame: frame.type == http2_frames.DATA)
-
-    def test_calls_of_one_address_are_bounded(self):
-        text = CONFIG.read_text()
-        self.assertEqual(text.count("gt 200000"), 1)
-        with Launched(servers=3, config=ferry_process.sim_config()) as launched, \
-                tempfile.NamedTemporaryFile("w", suffix=".cfg") as config:
-            config.write(text.replace("gt 200000", f"gt {FEW}"))
-            config.flush()
-            with Proxy(launched.wait_until_ready(), config.name) as proxy:
-                self.assertTrue(wait_until(lambda: accepts(proxy.port), 30))
-                self.assertEqual(proxy_floods.refused(proxy.address, 2 * FEW),
-                                 "too many calls of one address")
-
     def test_draining_server_leaves_without_a_failed_request(self):
         with Launched(f"--drain-delay-secs={DRAIN_DELAY_S}", servers=3,
                       config=ferry_process.sim_config(
@@ -292,9 +309,10 @@ class HaproxyTest(unittest.TestCase):
             self.assertEqual(point["ok"], point["planned"], text)
 
     def test_killed_servers_cost_no_request_of_an_image(self):
-        with Launched(servers=3, config=OF_IMAGES) as launched:
+        with Launched(servers=3, config=OF_IMAGES) as launched, \
+                changed(*EACH_REQUEST) as config:
             servers = launched.wait_until_ready()
-            with Proxy(servers) as proxy, Load(proxy.address) as load:
+            with Proxy(servers, config) as proxy, Load(proxy.address) as load:
                 def has_served(server):
                     return load.has_ended() or requests_served(server).get(
                         "OK", 0) >= KILL_AFTER
@@ -310,9 +328,157 @@ class HaproxyTest(unittest.TestCase):
                         lambda: has_served(server), LIMIT_S), proxy.lines)
                     self.assertFalse(load.has_ended(), "".join(load.said()))
                 point, text = load.finish()
-                text += "".join(line for line in proxy.lines if " 200 " not in line)
+            # "----": it ended as it should.
+            text += "".join(line for line in proxy.lines if " ---- " not in line)
             self.assertEqual(point["errors"], {}, text)
             self.assertEqual(point["ok"], point["planned"], text)
+
+    def test_answer_that_is_cut_is_unknown(self):
+        """HAProxy 2.6 ends it as if it were whole, without a status."""
+        with answering(socketserver.ThreadingTCPServer, CutAnswer) as cutting, \
+                answering(http.server.ThreadingHTTPServer, Healthy) as health, \
+                Proxy([{"grpc": cutting, "metrics": health}] * 3) as proxy, \
+                grpc.insecure_channel(proxy.address) as channel:
+            self.assertTrue(wait_until(lambda: accepts(proxy.port), 30))
+            with self.assertRaises(grpc.RpcError) as cut:
+                service_pb2_grpc.GRPCInferenceServiceStub(channel).ModelInfer(
+                    ending_test.one_row("sim"), timeout=20)
+        self.assertEqual(cut.exception.code(), grpc.StatusCode.UNKNOWN)
+
+    def test_stream_of_a_killed_server_is_cancelled(self):
+        with Launched(servers=3, config=ferry_process.sim_config()) as launched:
+            servers = launched.wait_until_ready()
+            with Proxy(servers) as proxy, \
+                    grpc.insecure_channel(proxy.address) as channel:
+                self.assertTrue(wait_until(lambda: accepts(proxy.port), 30))
+                self.assertEqual(proxy_bounds.code_of_a_cut_stream(channel, servers),
+                                 grpc.StatusCode.CANCELLED)
+
+
+class BoundsTest(unittest.TestCase):
+    """One client passes a bound, and another is answered."""
+
+    @classmethod
+    def setUpClass(cls):
+        launched = cls.enterClassContext(
+            Launched(servers=3, config=ferry_process.sim_config()))
+        cls.servers = launched.wait_until_ready()
+
+    def start(self, *changes):
+        """Returns the address of the proxy, which knows no client yet."""
+        config = self.enterContext(changed(*changes))
+        proxy = self.enterContext(Proxy(self.servers, config))
+        self.assertTrue(wait_until(lambda: accepts(proxy.port), 30))
+        return proxy.address
+
+    def connect(self, address):
+        """Returns a connection of the client that passes bounds."""
+        return self.enterContext(
+            http2_frames.Connection(address, proxy_floods.FLOODER))
+
+    def test_connections_of_one_address(self):
+        address = self.start()
+        host, port = address.rsplit(":", 1)
+        refused, ended = 0, select.poll()
+        for _ in range(2 * CONNECTIONS):
+            try:
+                ended.register(self.enterContext(socket.create_connection(
+                    (host, int(port)), 30, (proxy_floods.FLOODER, 0))), select.POLLIN)
+            except ConnectionResetError:
+                refused += 1
+        self.assertTrue(wait_until(
+            lambda: refused + len(ended.poll(0)) >= CONNECTIONS, 10))
+        proxy_bounds.serve(address)
+
+    def test_new_connections_of_one_address(self):
+        address = self.start()
+
+        def is_taken():
+            try:
+                with http2_frames.Connection(address, proxy_floods.FLOODER) as one:
+                    return one.read() is not None
+            except ConnectionError:
+                return False
+        taken = next(count for count in range(4 * NEW_CONNECTIONS) if not is_taken())
+        self.assertGreaterEqual(taken, NEW_CONNECTIONS)
+        proxy_bounds.serve(address)
+
+    def test_connections_of_all_clients(self):
+        """One more waits until another ends."""
+        address = self.start()
+        early = self.enterContext(http2_frames.Connection(address))
+        proxy_bounds.ask(early, 1)
+        with contextlib.ExitStack() as stack:
+            proxy_bounds.fill(stack, address)
+            late = self.enterContext(http2_frames.Connection(address))
+            proxy_bounds.ask(early, 3)
+            answers = select.poll()
+            answers.register(late.peer, select.POLLIN)
+            self.assertEqual(answers.poll(0), [])
+        proxy_bounds.ask(late)
+
+    def test_calls_of_one_address(self):
+        address = self.start(("gt 200000", f"gt {FEW}"))
+        self.assertEqual(proxy_floods.refused(address, 2 * FEW),
+                         "too many calls of one address")
+        proxy_bounds.serve(address, proxy_floods.FLOODER)
+
+    def test_calls_of_one_address_that_are_not_answered(self):
+        address = self.start()
+        for _ in range(UNANSWERED // proxy_bounds.STREAMS):
+            proxy_bounds.open_calls(self.connect(address), proxy_bounds.STREAMS)
+        last = self.connect(address)
+        proxy_bounds.open_calls(last, 2)
+        self.assertIn(b"too many calls of one address", last.read_until(
+            lambda frame: frame.type == http2_frames.HEADERS)[-1].body)
+        proxy_bounds.serve(address)
+
+    def test_calls_of_one_connection(self):
+        """Clients send again what is refused so."""
+        address = self.start()
+        flooder = self.connect(address)
+        proxy_bounds.open_calls(flooder, proxy_bounds.STREAMS + 1)
+        self.assertEqual(proxy_bounds.first_reset(flooder),
+                         (2 * proxy_bounds.STREAMS + 1, REFUSED_STREAM))
+        proxy_bounds.serve(address)
+
+    def test_headers(self):
+        address = self.start()
+        flooder = self.connect(address)
+        flooder.ask(1, ending_test.one_row("sim"), more=proxy_bounds.MANY_FIELDS)
+        self.assertEqual(proxy_bounds.first_reset(flooder), (1, REFUSED_STREAM))
+        with self.assertRaises(ConnectionError):
+            proxy_bounds.ask(flooder, 3, [(f"x-{i}", "v" * 16_000)
+                                          for i in range(17)])
+        proxy_bounds.serve(address)
+
+    def test_headers_that_do_not_end(self):
+        address = self.start(("timeout http-request 30s", "timeout http-request 1s"))
+        flooder = self.connect(address)
+        proxy_bounds.ask(flooder)
+        proxy_bounds.begin_headers(flooder, 3)
+        self.assertEqual(flooder.read_all()[-1].type, http2_frames.GOAWAY)
+
+    def test_connection_without_a_call(self):
+        address = self.start(
+            ("timeout http-keep-alive 300s", "timeout http-keep-alive 1s"))
+        flooder = self.connect(address)
+        proxy_bounds.ask(flooder)
+        self.assertEqual(flooder.read_all()[-1].type, http2_frames.GOAWAY)
+
+    def test_request_that_does_not_come(self):
+        """Its client is told as gRPC does."""
+        address = self.start(("wait-for-body time 30s", "wait-for-body time 1s"))
+        flooder = self.connect(address)
+        proxy_bounds.open_calls(flooder, 1)
+        answer = flooder.read_until(lambda frame: frame.type in (
+            http2_frames.HEADERS, http2_frames.DATA))[-1]
+        self.assertEqual((answer.type, answer.flags),
+                         (http2_frames.HEADERS,
+                          http2_frames.END_HEADERS | http2_frames.END_STREAM))
+        for text in (b"grpc-status\x014", b"application/grpc",
+                     b"the request has not come (HTTP 408)"):
+            self.assertIn(text, answer.body)
 
 
 if __name__ == "__main__":

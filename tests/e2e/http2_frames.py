@@ -48,12 +48,12 @@ def in_message(request):
 
 
 class Connection:
-    """`with` closes it."""
+    """`with` closes it. `source`: the address that it comes from."""
 
-    def __init__(self, address):
+    def __init__(self, address, source=""):
         host, port = address.rsplit(":", 1)
-        self.peer = socket.create_connection((host, int(port)),
-                                             timeout=TIMEOUT_S)
+        self.peer = socket.create_connection((host, int(port)), TIMEOUT_S,
+                                             (source, 0))
         self.stream = self.peer.makefile("rb")
         self.peer.sendall(PREFACE)
         self.send(SETTINGS)
