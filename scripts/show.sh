@@ -41,6 +41,8 @@
 # G4  how late a queued request is answered that expires or is cancelled
 # diagnose  causes that are provoked on the processor, and what ferryctl finds; six
 #     minutes
+# emfile  descriptors that idle connections use up: when a server is not ready, and how
+#     soon a new client is answered once they have ended; a minute
 # fleet  as many servers as ferryctl capacity says, and one fewer, behind HAProxy;
 #     eleven minutes
 # hang  a batch and threads that hang: when a server is not ready, and when it is

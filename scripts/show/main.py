@@ -15,6 +15,7 @@ import copying
 import core
 import diagnosing
 import enduring
+import exhausting
 import exporting
 import fuzzing
 import grpc_api
@@ -89,6 +90,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "E6": long_run.measure,
     "G4": answering.measure,
     "diagnose": diagnosing.measure,
+    "emfile": exhausting.measure,
     "fleet": sizing.measure,
     "hang": hanging.measure,
     "hostile": enduring.measure,
@@ -118,7 +120,7 @@ def parse():
     parser.add_argument("--seconds", type=float, default=None,
                         help="of each run, instead of the claim's own")
     parser.add_argument("--runs", type=int, default=None,
-                        help="executions of a fuzz target (B4-...)")
+                        help="executions of a fuzz target (B4-...), tries (emfile)")
     parser.add_argument("--bin", default=measuring.ROOT / "build/release/bin",
                         help="folder of the built programs")
     parser.add_argument("--before", default=None,

@@ -63,18 +63,14 @@ class FloodTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="ferry-trust-") as folder:
             authority = trust.Authority(folder)
             key, certificate = authority.sign("server")
-            context = ssl.create_default_context(cafile=authority.certificate)
-            context.set_alpn_protocols(["h2"])
-
-            def wrap(plain):
-                return context.wrap_socket(plain, server_hostname="localhost")
             with FerryProcess(f"--tls-key={key}",
                               f"--tls-cert={certificate}") as server:
                 server.tls = ssl.create_default_context(
                     cafile=authority.certificate)
                 with grpc.secure_channel(server.address, trust.credentials(
                         authority)) as channel:
-                    self.check_each(server, channel, wrap)
+                    self.check_each(server, channel,
+                                    trust.wrapper(authority.certificate))
 
 
 if __name__ == "__main__":

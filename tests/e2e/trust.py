@@ -1,8 +1,10 @@
 """What a server and its clients show of themselves: certificates and tokens."""
 
 import datetime
+import functools
 import hashlib
 import os
+import ssl
 import subprocess
 import tempfile
 
@@ -94,6 +96,14 @@ def credentials(authority, pair=None):
     return grpc.ssl_channel_credentials(
         read(authority.certificate), key and read(key),
         certificate and read(certificate))
+
+
+def wrapper(certificate):
+    """Returns what makes a client's TLS of a socket, for HTTP/2; `certificate`: the
+    authority's."""
+    context = ssl.create_default_context(cafile=certificate)
+    context.set_alpn_protocols(["h2"])
+    return functools.partial(context.wrap_socket, server_hostname="localhost")
 
 
 def token_line(name, scopes, token):
