@@ -45,6 +45,7 @@
 #     soon a new client is answered once they have ended; a minute
 # fleet  as many servers as ferryctl capacity says, and one fewer, behind HAProxy;
 #     eleven minutes
+# floods  an honest client beside each flood of frames, plain and over TLS; half an hour
 # hang  a batch and threads that hang: when a server is not ready, and when it is
 #     gone; six minutes
 # hostile  an honest client beside hostile ones of eight kinds, all at once for five

@@ -49,30 +49,56 @@ def authorization(name):
     return ["--header", f"authorization:Bearer {TOKENS[name]}"]
 
 
+def bench(programs, rate, seconds, path, *more):
+    return [programs.path("ferry-bench"), "run", "-u", measuring.ADDRESS, "-m", "sim",
+            "--rates", f"{rate:g}", "--deadline-ms", DEADLINE_MS, "--queues", 1,
+            "--warm-up-secs", WARM_UP_S, "--duration-secs", f"{seconds:g}", "--json",
+            path, *more]
+
+
+class Scene:
+    """How the server, its honest client and attackers are started."""
+    most_mib = MOST_MIB  # that the server's memory may grow
+    honest_flags = authorization("honest")  # of ferry-bench
+    context = None  # of pages
+
+    def server_flags(self, folder):
+        """Has the server know the three clients."""
+        tokens = os.path.join(folder, ".tokens")
+        trust.write(tokens, "".join(
+            trust.token_line(name, "read" if name == "watch" else "infer,read", token)
+            for name, token in TOKENS.items()))
+        return [f"--auth-token-file={tokens}", "--open-health"]
+
+    def attacker(self, programs, name, seconds, path):
+        """Returns its command, which writes its account to the path."""
+        if name == GREEDY:
+            return bench(programs, GREED * RATE, seconds - WARM_UP_S, path,
+                         "--connections", GREEDY_CONNECTIONS, *authorization(GREEDY))
+        return [sys.executable, measuring.ROOT / "tests/e2e/hostile_clients.py", name,
+                measuring.ADDRESS, TOKENS[GREEDY], seconds, path]
+
+
 @contextlib.contextmanager
-def server(programs):
-    """Runs it, knowing the three clients, and gives its process."""
+def server(programs, scene):
+    """Runs it, and gives its process."""
     models = {name: ferry_process.MODELS[name] for name in hostile_clients.MODELS}
     ferry_process.MODELS["sim"] = ferry_process.sim_config(
         MAX_BATCH, alpha_ms=ALPHA_MS, beta_ms=BETA_MS)
     folder = ferry_process.write_repository(models)
     try:
-        tokens = os.path.join(folder, ".tokens")
-        trust.write(tokens, "".join(
-            trust.token_line(name, "read" if name == "watch" else "infer,read", token)
-            for name, token in TOKENS.items()))
         with measuring.server(
                 programs, "--model-repository", folder, "--device-instances", 2,
-                f"--auth-token-file={tokens}", "--open-health", model="*") as process:
+                *scene.server_flags(folder), model="*") as process:
             yield process
     finally:
         shutil.rmtree(folder)
 
 
-def ended_connections():
+def ended_connections(scene):
     """Returns ferry_connections_ended_total by reason."""
     text = measuring.page("/metrics", headers=dict(
-        [("Authorization", f"Bearer {TOKENS['watch']}")]))
+        [("Authorization", f"Bearer {TOKENS['watch']}")]), context=scene.context)
     return {line.split('"')[1]: int(float(line.rsplit(" ", 1)[1]))
             for line in text.splitlines()
             if line.startswith("ferry_connections_ended_total{")}
@@ -114,24 +140,18 @@ class Watch:
         self._thread.join()
 
 
-def bench(programs, rate, seconds, path, client, *more):
-    return [programs.path("ferry-bench"), "run", "-u", measuring.ADDRESS, "-m", "sim",
-            "--rates", f"{rate:g}", "--deadline-ms", DEADLINE_MS, "--queues", 1,
-            "--warm-up-secs", WARM_UP_S, "--duration-secs", f"{seconds:g}", "--json",
-            path, *authorization(client), *more]
-
-
 def point_of(path):
     with open(path, encoding="utf-8") as file:
         return json.load(file)["runs"][0]["points"][0]
 
 
-def honest(programs, seconds, watch):
+def honest(programs, scene, seconds, watch):
     """Returns what the honest client had of the server in so many seconds."""
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/honest.json"
-        command = bench(programs, RATE, seconds, path, "honest", "--connections", 1)
+        command = bench(programs, RATE, seconds, path, "--connections", 1,
+                        *scene.honest_flags)
         # It ends with 1 where no request was answered, and has a result.
         measuring.run(["sh", "-c", '"$@" || [ -e "$0" ]', path, *command])
         point = point_of(path)
@@ -152,21 +172,15 @@ def honest(programs, seconds, watch):
 
 
 @contextlib.contextmanager
-def attackers(programs, names, seconds):
+def attackers(programs, scene, names, seconds):
     """Runs them for so long, and gives a dict that has, once they have ended, what
     each sent and what came back."""
     accounts = {}
-    python = [sys.executable, measuring.ROOT / "tests/e2e/hostile_clients.py"]
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         children = {}
         for name in names:
-            path = f"{folder}/{name}"
-            command = (bench(programs, GREED * RATE, seconds - WARM_UP_S, path, GREEDY,
-                             "--connections", GREEDY_CONNECTIONS)
-                       if name == GREEDY else
-                       [*python, name, measuring.ADDRESS, TOKENS[GREEDY], seconds,
-                        path])
+            command = scene.attacker(programs, name, seconds, f"{folder}/{name}")
             children[name] = stack.enter_context(measuring.process(
                 ["nice", "-n", "19", *command], lambda: True))
         yield accounts
@@ -183,31 +197,33 @@ def attackers(programs, names, seconds):
             accounts[name]["seconds"] = seconds
 
 
-def attacked(programs, names, seconds, quiet_seconds, after_seconds):
+def attacked(programs, names, seconds, quiet_seconds, after_seconds, scene=Scene()):
     """Returns the honest client's phases around an attack by those names, and what it
     cost, on a server of its own."""
     cores = sorted(os.sched_getaffinity(0))
     with contextlib.ExitStack() as stack:
         with measuring.on_cores(cores[:-1] or cores):
-            child = stack.enter_context(server(programs))
+            child = stack.enter_context(server(programs, scene))
         stack.enter_context(measuring.on_cores(cores[-1:]))
         measuring.say(f"{', '.join(names)}: {seconds:.0f} s")
         with Watch(child.pid) as watch:
-            before = honest(programs, quiet_seconds, watch)
+            before = honest(programs, scene, quiet_seconds, watch)
             begin = time.monotonic()
-            with attackers(programs, names, seconds + START_S + WARM_UP_S) as accounts:
+            with attackers(programs, scene, names,
+                           seconds + START_S + WARM_UP_S) as accounts:
                 time.sleep(START_S)
-                meanwhile = honest(programs, seconds, watch)
-                ended = ended_connections()
-            after = honest(programs, after_seconds, watch) if after_seconds else None
+                meanwhile = honest(programs, scene, seconds, watch)
+                ended = ended_connections(scene)
+            after = (honest(programs, scene, after_seconds, watch) if after_seconds
+                     else None)
             is_alive = child.poll() is None
             mib = watch.since(begin)["mib"]
     run = {"attackers": names, "before": before, "meanwhile": meanwhile, "after": after,
            "accounts": accounts, "ended": ended, "is_alive": is_alive, "mib": mib}
-    return run | judged(run)
+    return run | judged(run, scene.most_mib)
 
 
-def judged(run):
+def judged(run, most_mib):
     """Returns what is claimed of a run, and what of it holds. The better of the phases
     without attackers is what the p99 is held against: nothing that else happens on the
     machine makes one better."""
@@ -220,7 +236,7 @@ def judged(run):
             "growth_mib": growth, "holds": {
                 "rate": rate_ratio >= LEAST_RATE,
                 "p99": p99_ratio is not None and p99_ratio <= MOST_P99,
-                "memory": growth < MOST_MIB,
+                "memory": growth < most_mib,
                 "alive": run["is_alive"] and (after is None or after["ok"] > 0)}}
 
 
@@ -243,6 +259,15 @@ def cost_row(what, run):
             mark(f"{run['growth_mib']:.1f}", holds["memory"]),
             f"{run['before']['server_cores']:.2f} / {phase['server_cores']:.2f}",
             counts({name: count for name, count in run["ended"].items() if count})]
+
+
+def cost_table(runs, most_mib=MOST_MIB):
+    return measuring.table(
+        ["attackers", f"OK rate, of before (>= {LEAST_RATE:g})",
+         "p99 ms, quiet / meanwhile", f"ratio (<= {MOST_P99:g})", "failed",
+         f"MiB more (< {most_mib})", "server's cores, before / meanwhile",
+         "connections ended"],
+        [cost_row(what, run) for what, run in runs.items()])
 
 
 def phase_row(what, name, phase):
@@ -276,13 +301,7 @@ def page_of(rounds, alone):
         "are of what is OK, from the planned send; the quiet one is the better of "
         "before and after. Memory is resident, looked at each second; it grows from "
         "the end of the phase before to the most while and after.\n\n"
-        "## What it cost the honest client\n\n" +
-        measuring.table(
-            ["attackers", f"OK rate, of before (>= {LEAST_RATE:g})",
-             "p99 ms, quiet / meanwhile", f"ratio (<= {MOST_P99:g})", "failed",
-             f"MiB more (< {MOST_MIB})", "server's cores, before / meanwhile",
-             "connections ended"],
-            [cost_row(what, run) for what, run in (rounds | alone).items()]) +
+        "## What it cost the honest client\n\n" + cost_table(rounds | alone) +
         "\n## Phases\n\n" +
         measuring.table(
             ["attackers", "phase", "planned", "OK", "failed", "OK/s",

@@ -17,6 +17,7 @@ import diagnosing
 import enduring
 import exhausting
 import exporting
+import flooding
 import fuzzing
 import grpc_api
 import hanging
@@ -92,6 +93,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "diagnose": diagnosing.measure,
     "emfile": exhausting.measure,
     "fleet": sizing.measure,
+    "floods": flooding.measure,
     "hang": hanging.measure,
     "hostile": enduring.measure,
     "load": load_signal.measure,

@@ -1,11 +1,20 @@
-"""Floods: connections whose client is none, at full speed, over and over."""
+"""Floods: connections whose client is none, at full speed, over and over.
+
+Usage: floods.py NAME CONNECTIONS ADDRESS SECONDS FILE [CERTIFICATE]
+
+CERTIFICATE: the authority's of a server with TLS. FILE gets, as JSON, what was sent
+and what came back.
+"""
 
 import contextlib
 import itertools
+import json
 import socket
+import sys
 import threading
 import time
 
+import trust
 from http2_frames import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING,
                           PREFACE, RST_STREAM, SETTINGS, fields, header_block,
                           MODEL_INFER)
@@ -246,3 +255,16 @@ class Flood:
         self._ends.set()
         for thread in self._threads:
             thread.join(10)
+
+
+def main(name, connections, address, seconds, path, certificate=None):
+    wrap = trust.wrapper(certificate) if certificate else None
+    with Flood(address, globals()[name], int(connections), wrap) as flood:
+        time.sleep(float(seconds))
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"sent": {"connections": flood.begun, "bytes": flood.sent},
+                   "back": {"connections ended": flood.ended}}, file)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
