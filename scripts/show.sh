@@ -28,6 +28,8 @@
 # C4  overload over gRPC, with timeouts
 # chaos  servers that are killed, stopped and drained behind HAProxy and Envoy
 #     (scripts/haproxy.sh, scripts/envoy.sh), with a ledger of requests; half an hour
+# cluster  the manifests on a Kubernetes of one node (scripts/cluster.sh), with the
+#     image of scripts/image.sh: roll-outs, kills, drains, the autoscaler; half an hour
 # core  the core before decision 0037 and now, with its counts; half an hour.
 #     --before DIR: the programs of that commit, built in a worktree of 3c1aa82
 # C5  the bytes moved for a large tensor      profile  instructions by stage

@@ -11,6 +11,7 @@ import batching
 import breaking
 import by_loadgen
 import clients
+import clustering
 import copying
 import core
 import diagnosing
@@ -81,6 +82,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "C6": scheduling.priorities,
     "channels-last": layouts.measure,
     "chaos": breaking.measure,
+    "cluster": clustering.measure,
     "core": core.measure,
     "D-pipeline": pipelining.measure,
     "E1": instrument.measure,

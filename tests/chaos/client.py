@@ -1,6 +1,7 @@
 """The client keeps an open loop of inferences going, with the retries that
 docs/reliability.md gives to users, and writes each into the ledger."""
 
+import ast
 import asyncio
 import json
 import pathlib
@@ -30,6 +31,13 @@ def documented_policy():
     return json.dumps(json.loads(policies[0]))
 
 
+def documented_options():
+    """Returns the options of a channel without a balancer, of the same document."""
+    (found,) = re.findall(r"^options = (\[.*?^\])$", GUIDE.read_text("utf-8"),
+                          re.S | re.M)
+    return ast.literal_eval(found)
+
+
 def channel_options(retries):
     own = [("grpc.use_local_subchannel_pool", 1)]
     if retries:
@@ -46,10 +54,13 @@ def expected_rows(model, rows, version):
 
 class Client:
     """Sends `rate` requests a second until it is told to stop. `metadata` is asked
-    at each; `versions` holds those that may answer for "scale"."""
+    at each; `versions` holds those that may answer for "scale". `connect` makes a
+    channel of an address and options, to which `options` are added. A quarter of the
+    requests are for "scale" unless `only` names the model of all."""
 
     def __init__(self, address, ledger, *, rate, seed, retries=True, channels=4,
-                 metadata=lambda: None, versions=(1,)):
+                 metadata=lambda: None, versions=(1,),
+                 connect=grpc.aio.insecure_channel, options=(), only=None):
         self.ledger = ledger
         self.factor = 1  # a burst raises it
         self.seconds = []  # that answers took
@@ -57,8 +68,9 @@ class Client:
         self._random = random.Random(seed)
         self._metadata = metadata
         self._versions = versions
-        self._channels = [grpc.aio.insecure_channel(address,
-                                                    options=channel_options(retries))
+        self._only = only
+        self._channels = [connect(address,
+                                  options=[*channel_options(retries), *options])
                           for _ in range(channels)]
         self._stubs = [service_pb2_grpc.GRPCInferenceServiceStub(channel)
                        for channel in self._channels]
@@ -90,7 +102,7 @@ class Client:
         task.add_done_callback(self._tasks.discard)
 
     async def _ask(self, number):
-        model = "scale" if number % 4 == 0 else "sim"
+        model = self._only or ("scale" if number % 4 == 0 else "sim")
         width = WIDTHS[model]
         rows = rows_of(number, 1 + number % 3, width)
         request = pb.ModelInferRequest(model_name=model, id=str(number))

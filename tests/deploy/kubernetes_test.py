@@ -95,7 +95,7 @@ class ManifestTest(unittest.TestCase):
         self.assertNotIn("WARN", checked.stdout + checked.stderr)
 
     def test_manifests_follow_the_schemas(self):
-        self.assertEqual(len(PLAIN), 5)
+        self.assertEqual(len(PLAIN), 6)
         self.assertValid(*PLAIN)
 
     def test_what_an_autoscaler_scales_says_no_replicas(self):
@@ -316,6 +316,17 @@ class ArgumentsTest(unittest.TestCase):
             drain = (int(flags["drain-delay-secs"]) +
                      int(flags.get("exit-timeout-secs", 20)))
             self.assertGreaterEqual(grace, drain + 5)
+
+    def test_server_that_hangs_is_gone_in_time(self):
+        """Within 20 s, and not before one that ends by itself has ended."""
+        (deployment,) = documents(DEPLOY / "kubernetes" / "deployment.yaml")
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        probe = container["livenessProbe"]
+        looks, period = probe["failureThreshold"], probe["periodSeconds"]
+        grace = probe["terminationGracePeriodSeconds"]
+        self.assertLessEqual(looks * period + probe["timeoutSeconds"] + grace, 20)
+        exit_timeout = int(self.flags(container)["exit-timeout-secs"])
+        self.assertGreaterEqual((looks - 1) * period + grace, exit_timeout)
 
 
 class BatchJobTest(unittest.TestCase):

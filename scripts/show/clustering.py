@@ -1,0 +1,116 @@
+"""cluster: Ferry's manifests on a Kubernetes of one node, with clients that keep a
+ledger. tests/cluster/scenarios.py does the work, on the node of scripts/cluster.sh.
+"""
+
+import json
+import tempfile
+
+import measuring
+
+MOST_HANG_S = 20
+LEAST_OK = 0.999
+
+
+def image():
+    """Returns the newest image of scripts/image.sh."""
+    made = sorted((measuring.ROOT / "dist").glob("ferry-*-image.tar"),
+                  key=lambda path: path.stat().st_mtime)
+    if not made:
+        raise measuring.Failure("no image in dist/; scripts/image.sh makes one")
+    return made[-1]
+
+
+def failed(counts):
+    return counts["sent"] - counts["outcomes"].get("OK", 0)
+
+
+def of_clients(label, run):
+    """Returns a row for each client of a run."""
+    return [[label, name, f"{counts['sent']:,}", failed(counts), counts["lost"],
+             counts["twice"], counts["wrong"],
+             ", ".join(f"{count} {code}" for code, count in
+                       sorted(counts["outcomes"].items()) if code != "OK") or "-",
+             f"{counts['latency_ms'].get('longest', 0) / 1e3:.1f}"]
+            for name, counts in run["clients"].items()]
+
+
+def checks(told):
+    """Yields what is claimed, and whether it holds."""
+    yield "each manifest is admitted", all(one["admitted"] for one in
+                                           told["manifests"].values())
+    yield "roll-outs fail no request without retries", all(
+        failed(counts) == 0 for run in told["roll_out"]
+        for counts in run["clients"].values())
+    yield "none is lost, answered twice or with other rows", not any(
+        counts[bad] for run in (*told["roll_out"], told["kill"], told["drain"],
+                                told["hang"])
+        for counts in run["clients"].values() for bad in ("lost", "twice", "wrong"))
+    yield (f"{LEAST_OK:.1%} of what clients of the headless Service ask are OK, with "
+           "retries, while servers are killed and the node is drained", all(
+               told[name]["clients"]["headless"]["ok_ratio"] >= LEAST_OK
+               for name in ("kill", "drain")))
+    yield (f"a server that is stopped is started again within {MOST_HANG_S} s",
+           told["hang"]["restarted_s"] <= MOST_HANG_S)
+    yield ("a roll-out that does not fit goes on once no more are asked for than fit",
+           not told["too_many"]["ended"] and
+           told["too_many"]["scaled_down_ends_s"] > 0)
+    yield "the autoscaler's counts are right", all(
+        one["replicas"] == one["right"] for one in told["autoscale"])
+    yield "seven claims have a slice each, the eighth waits", (
+        len(set(told["claims"]["given"])) == 7 and bool(told["claims"]["waits"]))
+
+
+def page_of(told, held):
+    version = told["version"]["serverVersion"]["gitVersion"]
+    page = (f"Kubernetes {version} ({', '.join(told['parts'])}), one node; pods on the "
+            "processor. Clients ask the Service (ClusterIP) and the headless one, each "
+            "over four connections; with retries by the policy and options of "
+            "docs/reliability.md, without retries as plain as can be.\n\n")
+    page += measuring.table(["claim", "holds"], [
+        [what, "yes" if holds else "**no**"] for what, holds in held])
+    rows = [row for i, run in enumerate(told["roll_out"])
+            for row in of_clients(f"roll-out {i + 1}, no retries", run)]
+    for label, name in ((f"{told['kill']['kills']} kills", "kill"),
+                        ("node drained", "drain"), ("server stopped", "hang")):
+        rows += of_clients(label, told[name])
+    page += "\n" + measuring.table(
+        ["event", "client", "sent", "failed", "lost", "twice", "wrong", "codes",
+         "longest, s"], rows)
+    hang = told["hang"]
+    page += (f"\nA roll-out of two pods took "
+             f"{', '.join(str(round(run['seconds'])) for run in told['roll_out'])} s. "
+             f"A stopped server was not ready after {hang['not_ready_s']:.1f} s, started "
+             f"again after {hang['restarted_s']:.1f} s and ready after "
+             f"{hang['ready_s']:.1f} s. Three replicas on two slices: a roll-out "
+             f"{'ended' if told['too_many']['ended'] else 'did not end'} in 90 s, and "
+             f"ended {told['too_many']['scaled_down_ends_s']:.0f} s after "
+             "`kubectl scale --replicas=2`.\n\nThe autoscaler, with the targets of "
+             "deploy/kubernetes/autoscaler.yaml and at most four replicas; the load is "
+             "of what four carry:\n\n")
+    page += measuring.table(["load", "rows/s", "replicas", "right"], [
+        [one["load"], f"{one['rows_per_second']:.0f}", one["replicas"], one["right"]]
+        for one in told["autoscale"]])
+    page += (f"\nClaims of slices: {', '.join(told['claims']['given'])} were given; "
+             f"{told['claims']['waits']} waited: {told['claims']['why']}\n\nManifests, "
+             "admitted by the server, strict:\n\n")
+    page += measuring.table(["manifest", "admitted"], [
+        [name, "yes" if one["admitted"] else one["said"]]
+        for name, one in told["manifests"].items()])
+    return page
+
+
+def measure(options):
+    result = measuring.describe(
+        "cluster", "on a Kubernetes of one node: roll-outs fail no request without "
+        "retries; with them kills, a drained node and a stopped server lose none; the "
+        "autoscaler's counts are right; claims give each pod a slice", options.command)
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        measuring.run(["scripts/cluster.sh", "--image", image(),
+                       measuring.ROOT / ".venv/bin/python",
+                       measuring.ROOT / "tests/cluster/scenarios.py", file.name],
+                      cwd=measuring.ROOT)
+        told = json.load(file)
+    held = list(checks(told))
+    result["told"] = told
+    result["passed"] = all(holds for _, holds in held)
+    return result, page_of(told, held)
