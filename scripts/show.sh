@@ -11,6 +11,8 @@
 # A6  a fresh clone on a bare Debian 12: scripts/check_bare.sh
 # attacks  what hostile clients cost in memory, and other clients in time; ten
 #     minutes a build. --before DIR: the programs of f6e1f6c
+# balancers  10,000 requests over three servers by HAProxy, Envoy, nginx and gRPC's own
+#     policies, while one ends (scripts/haproxy.sh, envoy.sh, nginx.sh); five minutes
 # batch  jobs of ferry-batch that are killed and stopped, and beside online load;
 #     half an hour
 # B1  every client against a real server, and wrong requests

@@ -79,8 +79,8 @@ def page_of(told, held):
     hang = told["hang"]
     page += (f"\nA roll-out of two pods took "
              f"{', '.join(str(round(run['seconds'])) for run in told['roll_out'])} s. "
-             f"A stopped server was not ready after {hang['not_ready_s']:.1f} s, started "
-             f"again after {hang['restarted_s']:.1f} s and ready after "
+             f"A stopped server was not ready after {hang['not_ready_s']:.1f} s, "
+             f"started again after {hang['restarted_s']:.1f} s and ready after "
              f"{hang['ready_s']:.1f} s. Three replicas on two slices: a roll-out "
              f"{'ended' if told['too_many']['ended'] else 'did not end'} in 90 s, and "
              f"ended {told['too_many']['scaled_down_ends_s']:.0f} s after "

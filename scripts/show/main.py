@@ -48,6 +48,7 @@ import sending
 import serving
 import sizing
 import soaking
+import spreading
 import tracing
 import trusting
 import triton_answers
@@ -60,6 +61,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "A4": queueing.measure,
     "A5": soaking.measure,
     "attacks": attacking.measure,
+    "balancers": spreading.measure,
     "batch": offline.measure,
     "B1": clients.measure,
     "B2": triton_answers.measure,

@@ -52,6 +52,14 @@ def expected_rows(model, rows, version):
     return np.hstack([rows * version, rows * version + 1000])
 
 
+def connect_to(credentials):
+    """Returns what makes channels with TLS to servers of the name localhost."""
+    def connect(address, options):
+        return grpc.aio.secure_channel(address, credentials, options=[
+            *options, ("grpc.ssl_target_name_override", "localhost")])
+    return connect
+
+
 class Client:
     """Sends `rate` requests a second until it is told to stop. `metadata` is asked
     at each; `versions` holds those that may answer for "scale". `connect` makes a

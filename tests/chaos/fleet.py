@@ -87,7 +87,7 @@ class Fleet:
         self._tokens = []
         self._rotating = asyncio.Lock()
         self.token = self.add_token()
-        self._context = ssl.create_default_context(
+        self.context = ssl.create_default_context(
             cafile=self.authority.certificate)
 
     # What clients and proxies need.
@@ -139,7 +139,7 @@ class Fleet:
         self._tokens.append(f"chaos-token-{len(self._tokens)}")
         first = max(0, len(self._tokens) - 2)
         trust.write(str(self.folder / "tokens"), "".join(
-            trust.token_line(f"client-{i}", "infer", self._tokens[i])
+            trust.token_line(f"client-{i}", "infer,read", self._tokens[i])
             for i in range(first, len(self._tokens))))
         return self._tokens[-1]
 
@@ -211,7 +211,7 @@ class Fleet:
         try:
             with urllib.request.urlopen(
                     f"https://127.0.0.1:{server.metrics_port}/v2/health/ready",
-                    timeout=2, context=self._context) as reply:
+                    timeout=2, context=self.context) as reply:
                 return reply.status == 200
         except (urllib.error.URLError, OSError):
             return False

@@ -168,4 +168,31 @@ class Envoy(Proxy):
             raise RuntimeError("Envoy is not ready:\n" + self.log())
 
 
+class Nginx(Proxy):
+    """Looks at no health: it hears of a server's end from connections that fail."""
+
+    def __init__(self, servers, ca, folder):
+        super().__init__("nginx", folder)
+        text = (ROOT / "deploy/nginx/nginx.conf").read_text("utf-8")
+        for old, new in [("127.0.0.1:8001", self.address),
+                         ("/run/ferry-nginx.pid", f"{self.path}.pid"),
+                         ("grpc_pass grpc:", "grpc_pass grpcs:")] + [
+                             (f"127.0.0.1:{8101 + i}", server.address)
+                             for i, server in enumerate(servers)]:
+            text = replace_once(text, old, new)
+        text = text.replace("#grpc_ssl", "grpc_ssl").replace("/etc/ferry/ca.pem", ca)
+        # Where Debian's build writes to belongs to what is installed.
+        temporary = "".join(
+            f"  {kind}_temp_path {self.path}.{kind};\n" for kind in
+            ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        text = replace_once(text, "http {\n", "http {\n" + temporary)
+        config = self.path.with_suffix(".conf")
+        config.write_text(text)
+        self.start("-c", str(config), "-g", "daemon off;")
+
+    def wait_until_ready(self):
+        if not wait_until(lambda: accepts(self.port), READY_S):
+            raise RuntimeError("nginx is not ready:\n" + self.log())
+
+
 PROXIES = {"haproxy": Haproxy, "envoy": Envoy}

@@ -31,8 +31,8 @@ RESOURCES = {
 def total(text, name):
     """Returns the sum of the samples of that name; None where there is none."""
     found = re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.M)
-    values = [float(value) for value in found]
-    values = [value for value in values if value == value]  # of a model that has not run
+    # NaN is of a model that has not run.
+    values = [float(value) for value in found if value != "NaN"]
     return sum(values) if values else None
 
 
@@ -83,8 +83,9 @@ class Adapter:
         if metric == "ferry_load":
             return total(text, "ferry_load_ratio")
         waits = self._waits.setdefault(pod["metadata"]["name"], [])
-        waits.append((time.monotonic(), total(text, "ferry_queue_wait_seconds_sum") or 0,
-                      total(text, "ferry_queue_wait_seconds_count") or 0))
+        waits.append((time.monotonic(), *(
+            total(text, f"ferry_queue_wait_seconds_{kind}") or 0
+            for kind in ("sum", "count"))))
         while waits[-1][0] - waits[0][0] > WAIT_WINDOW_S:
             waits.pop(0)
         return (waits[-1][1] - waits[0][1]) / max(waits[-1][2] - waits[0][2], 1e-9)
@@ -103,7 +104,7 @@ class Adapter:
         pods = self._pods(selector)
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             texts = list(pool.map(self.scrape, pods))
-        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = f"{datetime.datetime.utcnow():%Y-%m-%dT%H:%M:%SZ}"
         items = []
         for pod, text in zip(pods, texts):
             value = text and self.value(metric, pod, text)

@@ -10,7 +10,6 @@ Ferry does not hold is a result.
 
 import asyncio
 import contextlib
-import functools
 import json
 import math
 import os
@@ -21,8 +20,6 @@ import sys
 import tempfile
 import threading
 import time
-
-import grpc
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -136,8 +133,7 @@ class Load:
 
     def __init__(self, authority, targets, **how):
         self._targets, self._how = targets, how
-        self._connect = functools.partial(
-            grpc.aio.secure_channel, credentials=trust.credentials(authority))
+        self._connect = clients.connect_to(trust.credentials(authority))
         self.counts = {}
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
@@ -157,9 +153,8 @@ class Load:
         for seed, (name, (address, options)) in enumerate(self._targets.items()):
             ledger = ledgers.Ledger(lambda: time.monotonic() - began)
             asked[name] = ledger, clients.Client(
-                address, ledger, seed=seed, **self._how, metadata=lambda: trust.bearer(TOKEN),
-                connect=self._connect, options=(
-                    *options, ("grpc.ssl_target_name_override", "localhost")))
+                address, ledger, seed=seed, **self._how, connect=self._connect,
+                metadata=lambda: trust.bearer(TOKEN), options=options)
         tasks = [asyncio.ensure_future(client.run(is_over))
                  for _, client in asked.values()]
         while not self._is_over.is_set():

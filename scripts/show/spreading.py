@@ -1,0 +1,168 @@
+"""balancers: 10,000 requests over three servers by each balancer, while one server is
+told to end, and what share each server had before.
+
+The servers have TLS and tokens, their device is simulated; the client sends nothing
+again. In front: HAProxy, Envoy and nginx with the files of deploy/, and gRPC's own
+policies in the client. Envoy's shares by what servers say of their load are measured
+on servers of which one is slower.
+"""
+
+import asyncio
+import collections
+import json
+import os
+import re
+import sys
+import tempfile
+import urllib.request
+
+import measuring
+
+for name in ("chaos", "deploy", "e2e", "support"):
+    sys.path.append(str(measuring.ROOT / "tests" / name))
+# pylint: disable=wrong-import-position
+import client as chaos_client  # noqa: E402
+import ferry_process  # noqa: E402
+import fleet as fleets  # noqa: E402
+import ledger as ledgers  # noqa: E402
+import proxies  # noqa: E402
+import trust  # noqa: E402
+
+REQUESTS = 10_000
+RATE = 250  # a second
+DRAIN_AT = 4_000
+LEAST_SHARE = 0.2  # of a third
+
+
+def policy(name):
+    return [("grpc.service_config", json.dumps(
+        {"loadBalancingConfig": [{name: {}}]}))]
+
+
+class Direct:
+    """The client knows all servers."""
+
+    def __init__(self, servers, ca, _):
+        self.address = "ipv4:" + ",".join(server.address for server in servers)
+        with open(ca, "rb") as file:
+            self.connect = chaos_client.connect_to(
+                trust.grpc.ssl_channel_credentials(file.read()))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def wait_until_ready(self):
+        pass
+
+
+# What stands in front, the options of the client, and flags of the servers.
+BALANCERS = {
+    "HAProxy, deploy/haproxy": (proxies.Haproxy, [], []),
+    "Envoy, deploy/envoy": (proxies.Envoy, [], []),
+    "nginx, deploy/nginx": (proxies.Nginx, [], []),
+    "gRPC round_robin": (Direct, policy("round_robin"), []),
+    "gRPC weighted_round_robin": (Direct, policy("weighted_round_robin"),
+                                  ["--endpoint-load-metrics"]),
+}
+
+
+def served(fleet):
+    """Returns how many requests each server has answered."""
+    counts = collections.Counter()
+    for server in fleet.servers:
+        request = urllib.request.Request(
+            f"https://localhost:{server.metrics_port}/metrics",
+            headers={"Authorization": f"Bearer {fleet.token}"})
+        with urllib.request.urlopen(request, timeout=10,
+                                    context=fleet.context) as reply:
+            found = re.findall(r"^ferry_requests_total{.*} (\S+)$",
+                               reply.read().decode(), re.M)
+        counts[server.name] = sum(map(float, found))
+    return counts
+
+
+async def one_run(kind, options, flags):
+    with tempfile.TemporaryDirectory() as folder:
+        async with fleets.Fleet(folder, *flags, alpha_ms=5) as fleet:
+            with kind(fleet.servers, fleet.ca, folder) as balancer:
+                await asyncio.to_thread(balancer.wait_until_ready)
+                ledger = ledgers.Ledger()
+                connect = getattr(balancer, "connect", None)
+                client = chaos_client.Client(
+                    balancer.address, ledger, rate=RATE, seed=1, retries=False,
+                    metadata=fleet.metadata, options=options,
+                    **({"connect": connect} if connect else {}))
+                is_over = asyncio.Event()
+                sending = asyncio.create_task(client.run(is_over))
+                while ledger.sent < DRAIN_AT:
+                    await asyncio.sleep(0.05)
+                shares = await asyncio.to_thread(served, fleet)
+                fleet.drain(fleet.servers[1])
+                while ledger.sent < REQUESTS:
+                    await asyncio.sleep(0.05)
+                is_over.set()
+                await sending
+                if fleet.unexpected or not fleet.ends:
+                    raise measuring.Failure(f"servers ended with {fleet.ends}: "
+                                            f"{fleet.unexpected}")
+    total = sum(shares.values())
+    return ledger.counts() | {
+        "shares": [shares[name] / total for name in sorted(shares)],
+        "told": ledger.told[:5], "latency_ms": client.latency_ms()}
+
+
+def weighted(programs):
+    """Returns the share of each server behind Envoy, by load and without."""
+    ferry_process.SERVER = programs.path("ferry-server")
+    os.environ["FERRY_BENCH"] = programs.path("ferry-bench")
+    import envoy_test  # pylint: disable=import-outside-toplevel
+    case = envoy_test.EnvoyTest("test_each_gets_what_it_carries")
+    envoy_test.EnvoyTest.setUpClass()
+    result = {}
+    for label, flags in (("by their load", ["--endpoint-load-metrics"]),
+                         ("without it", [])):
+        try:
+            result[label] = case.shares(*flags)
+        finally:
+            case.doCleanups()
+    carries = [one / sum(envoy_test.CAPACITIES) for one in envoy_test.CAPACITIES]
+    return {"carries": carries, "shares": result}
+
+
+def measure(options):
+    result = measuring.describe(
+        "balancers", f"{REQUESTS:,} requests over three servers by each balancer, none "
+        "sent again by the client: none fails while a server ends, and each server "
+        "has its part", options.command)
+    fleets.SERVER = options.programs.path("ferry-server")
+    rows, holds = [], True
+    result["runs"] = {}
+    for label, how in BALANCERS.items():
+        measuring.say(label)
+        run = asyncio.run(one_run(*how))
+        result["runs"][label] = run
+        failed = run["sent"] - run["outcomes"].get("OK", 0)
+        holds &= (failed == 0 and run["wrong"] == 0 and run["twice"] == 0 and
+                  min(run["shares"]) >= LEAST_SHARE)
+        rows.append([label, f"{run['sent']:,}", failed,
+                     ", ".join(f"{share:.1%}" for share in run["shares"]),
+                     f"{run['latency_ms']['p50']:.1f}",
+                     f"{run['latency_ms']['p99']:.1f}"])
+    result["weighted"] = weighted(options.programs)
+    result["passed"] = holds
+    page = ("The second server is told to end after "
+            f"{DRAIN_AT:,} requests, with a delay of {fleets.DRAIN_DELAY_S} s, and "
+            "starts again.\n\n")
+    page += measuring.table(["balancer", "sent", "failed", "shares before that",
+                             "p50, ms", "p99, ms"], rows)
+    shares = result["weighted"]
+    page += ("\nEnvoy's client-side weighted round robin, one server a third as fast "
+             "as the others:\n\n")
+    page += measuring.table(["", "server 0", "server 1", "server 2"], [
+        ["carries", *(f"{part:.1%}" for part in shares["carries"])]] + [
+            [f"had, {label}", *(f"{part:.1%}" for part in had)]
+            for label, had in shares["shares"].items()])
+    return result, page
