@@ -645,8 +645,8 @@ void Scheduler::Finished(Batch& batch, InstanceId id, const BatchTimes& times,
       LearnLast(instance, now);
     }
     if (instance.is_waiting) {
-      wake = Publish(now);  // it is idle now
-    } else {
+      wake = Publish(now);                     // it is idle now
+    } else if (!options_.preserve_ordering) {  // else it delivers others', too
       instance.delivers_since = now;
     }
     PublishEstimate(now);

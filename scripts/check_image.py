@@ -20,15 +20,17 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "tests" / "e2e"))
+from ferry_process import accepts, free_port  # pylint: disable=wrong-import-position
+import ferry_process  # pylint: disable=wrong-import-position
+
 PYTHON = ROOT / ".venv" / "bin" / "python"
-TOOLS = ("buildah", "skopeo", "runc", "docker-registry")
+TOOLS = ("buildah", "skopeo", "runc", "docker-registry", "nsenter")
 USER = 65532
 PROGRAM = "/opt/ferry/libexec/ferry-server"
 FLAGS = ["--model-repository=/opt/ferry/models", "--grpc-address=127.0.0.1"]
@@ -66,23 +68,9 @@ def run(*command, **options):
     return done.stdout.strip()
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def wait_until(what, condition):
-    end = time.monotonic() + TIMEOUT_S
-    while not condition():
-        if time.monotonic() > end:
-            fail(f"expected within {TIMEOUT_S} s: {what}")
-        time.sleep(0.05)
-
-
-def accepts(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+    if not ferry_process.wait_until(condition, TIMEOUT_S):
+        fail(f"expected within {TIMEOUT_S} s: {what}")
 
 
 @contextlib.contextmanager
@@ -161,14 +149,23 @@ def check_container(label, command, log, ports):
         if user != USER:
             fail(f"{label}: expected a server of the user {USER}, got {user}")
         inside = ["nsenter", "--target", pid, "--net", "--"]
-        ready = ["curl", "-sf", f"http://127.0.0.1:{http}/v2/health/ready"]
-        wait_until(f"{label} that is ready", lambda: has_server() and subprocess.run(
-            [str(word) for word in inside + ready], check=False,
-            capture_output=True).returncode == 0)
-        for line in run(*inside, PYTHON, "-c", ASK, grpc).splitlines():
-            say(f"  {line}")
-        os.kill(pid, signal.SIGTERM)
-        code = child.wait(TIMEOUT_S)
+        ready = [PYTHON, "-c", f"""import urllib.request
+urllib.request.urlopen("http://127.0.0.1:{http}/v2/health/ready")"""]
+        try:
+            wait_until(f"{label} that is ready", lambda: (
+                has_server() and subprocess.run(
+                    [str(word) for word in inside + ready], check=False,
+                    capture_output=True).returncode == 0))
+            for line in run(*inside, PYTHON, "-c", ASK, grpc).splitlines():
+                say(f"  {line}")
+            os.kill(pid, signal.SIGTERM)
+            code = child.wait(TIMEOUT_S)
+        finally:
+            # What a failure leaves; the end of the child alone would not end it.
+            left = server_below(child.pid)
+            if left is not None:
+                os.kill(left[0], signal.SIGKILL)
+                child.wait(TIMEOUT_S)
     if code != 0:
         fail(f"{label}: expected exit code 0 after SIGTERM, got {code}:\n"
              f"{log.read_text()}")
@@ -229,7 +226,7 @@ def main():
     missing = [tool for tool in TOOLS if not shutil.which(tool)]
     if missing:
         fail(f"no {', '.join(missing)}; apt-get install --no-install-recommends "
-             f"{' '.join(TOOLS)}")
+             "buildah skopeo runc docker-registry util-linux")
     if os.geteuid() != 0 or not PYTHON.exists():
         fail("needs root, and .venv of scripts/setup.sh")
     work = pathlib.Path(tempfile.mkdtemp(prefix="ferry-check-image.", dir="/var/tmp"))

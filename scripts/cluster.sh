@@ -5,12 +5,14 @@
 #   scripts/cluster.sh [--image TAR]... COMMAND...
 #   scripts/cluster.sh kubectl get nodes
 #
-# It needs root. The node is real: etcd, the API server, its controllers and
+# It needs root, and control groups of version 1 (on a machine of version 2 boot with
+# systemd.unified_cgroup_hierarchy=0). The node is real: etcd, the API server, its controllers and
 # scheduler, kubelet, kube-proxy and CoreDNS, built of their own source, with
 # Debian's containerd and runc. It lives in namespaces of its own for mounts,
-# processes and network, with overlays in place of /etc and /var, so that it
-# reaches nothing but this machine and ends with its first process. The command
-# runs in these namespaces, with KUBECONFIG set and kubectl in its PATH.
+# processes and network, with overlays in place of /etc, /var/lib and /var/log, so
+# that it reaches nothing but this machine and ends with its first process. The
+# command runs in these namespaces, with KUBECONFIG set and kubectl in its PATH.
+# Where the node does not start, its logs stay in the folder that is named.
 #
 # On first use builds them into ${FERRY_TOOLS:-~/.cache/ferry-tools} through the
 # Go module proxy, which takes about eight minutes on two cores.
@@ -63,11 +65,12 @@ import (
 	"github.com/coredns/coredns/core/dnsserver"
 	"github.com/coredns/coredns/coremain"
 	_ "github.com/coredns/coredns/plugin/bind"
+	_ "github.com/coredns/coredns/plugin/cache"
 	_ "github.com/coredns/coredns/plugin/kubernetes"
 )
 
 func main() {
-	dnsserver.Directives = []string{"bind", "kubernetes"}
+	dnsserver.Directives = []string{"bind", "cache", "kubernetes"}
 	coremain.Run()
 }
 END
@@ -175,19 +178,18 @@ install_tool "$home" bin/pause fill
 # put back when all has ended.
 work=$(mktemp -d /var/tmp/ferry-cluster.XXXXXX)
 group=$(basename "$work")
-settings=(vm.overcommit_memory vm.panic_on_oom kernel.panic kernel.panic_on_oops
-  kernel.keys.root_maxkeys kernel.keys.root_maxbytes)
-sysctl "${settings[@]}" >"$work/sysctl"
 clean_up() {
-  sysctl -q -p "$work/sysctl"
+  sysctl -q -p "$work/sysctl" || true
   find /sys/fs/cgroup -mindepth 2 -depth -path "*/$group*" -type d \
     -exec rmdir {} + 2>/dev/null || true
-  if [ "${FERRY_CLUSTER_KEEP:-no}" = no ]; then
-    rm -rf --one-file-system "$work"
-  fi
+  [ -e "$work/failed" ] || rm -rf --one-file-system "$work"
 }
 trap clean_up EXIT
-trap 'exit 130' INT TERM HUP
+trap 'kill "$node" 2>/dev/null; wait "$node"; exit 130' INT TERM HUP
+sysctl -e vm.overcommit_memory vm.panic_on_oom kernel.panic kernel.panic_on_oops \
+  kernel.keys.root_maxkeys kernel.keys.root_maxbytes >"$work/sysctl"
 unshare --mount --pid --net --fork --mount-proc --kill-child --propagation private \
   -- /usr/bin/python3 "$tool_scripts/../tests/cluster/node.py" --home "$home" \
-  --work "$work" --group "$group" "${images[@]}" -- "$@"
+  --work "$work" --group "$group" "${images[@]}" -- "$@" <&0 &
+node=$!
+wait "$node"

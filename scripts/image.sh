@@ -13,7 +13,7 @@
 # --context makes only the folder <out>/image, for another builder, which needs no
 #           root: podman build -f deploy/container/Containerfile dist/image
 #
-# Needs root, mmdebstrap, buildah, and Debian's packages. scripts/check_image.sh
+# Needs root, mmdebstrap, buildah, and Debian's packages. scripts/check_image.py
 # tries what it makes.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -70,9 +70,10 @@ if [ "$cuda" = yes ]; then
   find "$torch/../nvidia" -name '*.so*' -exec cp -L {} "$context/torch/" ';'
 else
   # What the part that runs models needs of the wheel.
-  LD_LIBRARY_PATH=$context/ferry/lib:$torch/lib \
-    ldd "$context/ferry/lib/libferry_torch.so" |
-    awk '$2 == "=>" && $3 ~ /\/(torch|nvidia)\// {print $3}' |
+  needed=$(LD_LIBRARY_PATH=$context/ferry/lib:$torch/lib \
+    ldd "$context/ferry/lib/libferry_torch.so")
+  ! grep 'not found' <<<"$needed" || die "libraries are missing, see above"
+  awk '$2 == "=>" && $3 ~ /\/(torch|nvidia)\// {print $3}' <<<"$needed" |
     xargs cp -L -t "$context/torch"
 fi
 find "$context" -exec touch -h -d "@$committed" {} +

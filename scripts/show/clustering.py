@@ -8,6 +8,7 @@ import tempfile
 import measuring
 
 MOST_HANG_S = 20
+MOST_ROLL_OUT_S = 240  # of two pods, each a minute and its start and end
 LEAST_OK = 0.999
 
 
@@ -18,6 +19,12 @@ def image():
     if not made:
         raise measuring.Failure("no image in dist/; scripts/image.sh makes one")
     return made[-1]
+
+
+def has_asked(run):
+    """Whether both clients have asked something, which "no failure" is of."""
+    return len(run["clients"]) == 2 and all(
+        counts["sent"] > 0 for counts in run["clients"].values())
 
 
 def failed(counts):
@@ -39,7 +46,7 @@ def checks(told):
     yield "each manifest is admitted", all(one["admitted"] for one in
                                            told["manifests"].values())
     yield "roll-outs fail no request without retries", all(
-        failed(counts) == 0 for run in told["roll_out"]
+        has_asked(run) and failed(counts) == 0 for run in told["roll_out"]
         for counts in run["clients"].values())
     yield "none is lost, answered twice or with other rows", not any(
         counts[bad] for run in (*told["roll_out"], told["kill"], told["drain"],
@@ -47,17 +54,22 @@ def checks(told):
         for counts in run["clients"].values() for bad in ("lost", "twice", "wrong"))
     yield (f"{LEAST_OK:.1%} of what clients of the headless Service ask are OK, with "
            "retries, while servers are killed and the node is drained", all(
+               has_asked(told[name]) and
                told[name]["clients"]["headless"]["ok_ratio"] >= LEAST_OK
                for name in ("kill", "drain")))
-    yield (f"a server that is stopped is started again within {MOST_HANG_S} s",
-           told["hang"]["restarted_s"] <= MOST_HANG_S)
+    yield ("a node's drain ends, and takes each pod once",
+           told["drain"]["exit_code"] == 0 and told["drain"]["pods_replaced"] == 2)
+    yield (f"a server that is stopped is gone within {MOST_HANG_S} s",
+           max(one["gone_s"] for one in told["hang"]["tries"]) <= MOST_HANG_S)
     yield ("a roll-out that does not fit goes on once no more are asked for than fit",
            not told["too_many"]["ended"] and
-           told["too_many"]["scaled_down_ends_s"] > 0)
+           told["too_many"]["scaled_down_ends_s"] < MOST_ROLL_OUT_S)
     yield "the autoscaler's counts are right", all(
         one["replicas"] == one["right"] for one in told["autoscale"])
     yield "seven claims have a slice each, the eighth waits", (
-        len(set(told["claims"]["given"])) == 7 and bool(told["claims"]["waits"]))
+        len(set(told["claims"]["given"])) == len(told["claims"]["given"]) == 7)
+    yield "a limit alone gets a slice by the class", (
+        len(told["claims"]["by_limit"]) == 1)
 
 
 def page_of(told, held):
@@ -65,7 +77,9 @@ def page_of(told, held):
     page = (f"Kubernetes {version} ({', '.join(told['parts'])}), one node; pods on the "
             "processor. Clients ask the Service (ClusterIP) and the headless one, each "
             "over four connections; with retries by the policy and options of "
-            "docs/reliability.md, without retries as plain as can be.\n\n")
+            "docs/reliability.md, without retries as plain as can be. Names are kept "
+            "for 30 s, as CoreDNS does by default. Each slice is taken in the "
+            "roll-outs. Devices are simulated, slices synthetic.\n\n")
     page += measuring.table(["claim", "holds"], [
         [what, "yes" if holds else "**no**"] for what, holds in held])
     rows = [row for i, run in enumerate(told["roll_out"])
@@ -76,17 +90,20 @@ def page_of(told, held):
     page += "\n" + measuring.table(
         ["event", "client", "sent", "failed", "lost", "twice", "wrong", "codes",
          "longest, s"], rows)
-    hang = told["hang"]
+    hang = {key: "".join(f", {one[key]:.1f}" for one in told["hang"]["tries"])[2:]
+            for key in ("not_ready_s", "gone_s", "ready_s")}
     page += (f"\nA roll-out of two pods took "
              f"{', '.join(str(round(run['seconds'])) for run in told['roll_out'])} s. "
-             f"A stopped server was not ready after {hang['not_ready_s']:.1f} s, "
-             f"started again after {hang['restarted_s']:.1f} s and ready after "
-             f"{hang['ready_s']:.1f} s. Three replicas on two slices: a roll-out "
+             f"Stopped servers were not ready after {hang['not_ready_s']} s, gone "
+             f"after {hang['gone_s']} s, and others ready after {hang['ready_s']} s, "
+             "Kubernetes' back-off among it. Three replicas on two slices: a roll-out "
              f"{'ended' if told['too_many']['ended'] else 'did not end'} in 90 s, and "
              f"ended {told['too_many']['scaled_down_ends_s']:.0f} s after "
-             "`kubectl scale --replicas=2`.\n\nThe autoscaler, with the targets of "
-             "deploy/kubernetes/autoscaler.yaml and at most four replicas; the load is "
-             "of what four carry:\n\n")
+             "`kubectl scale --replicas=2`.\n\nThe autoscaler on the load, with the "
+             "target of deploy/kubernetes/autoscaler.yaml, but one to four replicas, "
+             "15 s before it scales down and connections of 10 s in place of five "
+             "minutes each; the wait's target is 1 s, as this device's batches take "
+             "0.2 s. The load is of what four carry:\n\n")
     page += measuring.table(["load", "rows/s", "replicas", "right"], [
         [one["load"], f"{one['rows_per_second']:.0f}", one["replicas"], one["right"]]
         for one in told["autoscale"]])

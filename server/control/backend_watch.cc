@@ -55,7 +55,7 @@ bool CanAnswer(const ServedModel& model, Duration timeout, TimePoint now) {
   for (const InFlight& instance : counted.in_flight) {
     if (Hangs(instance, timeout, now)) {
       ++hung;
-      hung_batches += instance.batches;
+      hung_batches += std::max(instance.batches, 1);  // 0: it delivers one
     }
   }
   if (model.scheduler->is_device_lost() || hung == counted.in_flight.size() ||

@@ -4,10 +4,10 @@
 //
 // A backend hangs when one of its instances is at a batch for longer than
 // `timeout`, whatever the other instances do; the wait for the device that it
-// shares counts. It still reads the requests' bytes, so nothing can be freed
-// behind its back: the process has to end. Before that a batch is *overdue*
-// once it takes ten times what was predicted, and over kOverdue: the model is
-// not ready until it ends.
+// shares counts, and so does the delivery (SchedulerStatistics::InFlight). It
+// still reads the requests' bytes, so nothing can be freed behind its back: the
+// process has to end. Before that a batch is *overdue* once it takes ten times
+// what was predicted, and over kOverdue: the model is not ready until it ends.
 //
 // Thread safety: one thread calls Look(); CanAnswer() is for any.
 #ifndef FERRY_SERVER_CONTROL_BACKEND_WATCH_H_

@@ -59,7 +59,7 @@ class HealthService final
 
   const std::string service_name_;
   const Readiness& readiness_;
-  mutable Mutex mutex_;
+  Mutex mutex_;
   Models models_ ABSL_GUARDED_BY(mutex_);
   // What the watches are told. Read from readiness_ at one place, so that a
   // change between two looks is not told to some and kept from others.

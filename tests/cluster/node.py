@@ -63,9 +63,8 @@ class Node:
         os.environ["PATH"] = ":".join(
             [str(home / "bin"), str(home / "usr/bin"), str(home / "usr/sbin"),
              os.environ["PATH"]])
-        libraries = [home / "usr/lib/x86_64-linux-gnu"]
         self.debian = os.environ | {
-            "LD_LIBRARY_PATH": ":".join(map(str, libraries))}
+            "LD_LIBRARY_PATH": str(home / "usr/lib/x86_64-linux-gnu")}
 
     # --- what the machine gives ---
 
@@ -80,15 +79,14 @@ class Node:
             f"lowerdir={path},upperdir={upper},workdir={scratch}", path)
 
     def make_room(self):
-        self.overlay("/etc")
-        self.overlay("/opt")
+        for path in ("/etc", "/opt", "/var/lib", "/var/log"):
+            self.overlay(path)
         run("mount", "-t", "tmpfs", "tmpfs", "/run")
         # Layers of containers are overlays, which do not lie in another.
-        for path in ("/var/lib/containerd", "/var/lib/kubelet", "/var/lib/cni",
-                     "/var/log"):
-            here = self.work / path.strip("/").replace("/", "-")
+        for name in ("containerd", "kubelet", "cni"):
+            here, path = self.work / name, pathlib.Path("/var/lib") / name
             here.mkdir()
-            pathlib.Path(path).mkdir(exist_ok=True)
+            path.mkdir(exist_ok=True)
             run("mount", "--bind", here, path)
         run("mount", "--make-shared", "/var/lib/kubelet")
 
@@ -117,14 +115,19 @@ class Node:
 
     def make_group(self):
         """Makes the group of version 1 of each controller in which all pods are."""
+        made = False
         for controller in pathlib.Path("/sys/fs/cgroup").iterdir():
             if not (controller / "tasks").exists():
                 continue
+            made = True
             folder = controller / self.group
             folder.mkdir(exist_ok=True)
             for file in ("cpuset.cpus", "cpuset.mems"):
                 if (folder / file).exists():
                     (folder / file).write_text((controller / file).read_text())
+        if not made:
+            raise RuntimeError("expected control groups of version 1 in "
+                               "/sys/fs/cgroup, got none: scripts/cluster.sh --help")
 
     # --- keys ---
 
@@ -275,9 +278,9 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs",
                    "--conntrack-tcp-timeout-close-wait=0", env=self.debian)
         corefile = self.work / "Corefile"
         corefile.write_text(
-            f".:53 {{\n  bind {ADDRESS}\n"
+            f".:53 {{\n  bind {ADDRESS}\n  cache 30\n"
             f"  kubernetes cluster.local {{\n    kubeconfig {self.kubeconfig}\n"
-            "    ttl 5\n  }\n}\n")
+            "    ttl 30\n  }\n}\n")
         self.start("coredns", "-conf", corefile)
         wait_until("a node", lambda: self.answers("kubectl", "get", "node", NAME))
         run("kubectl", "patch", "node", NAME, "--subresource=status", "--type=merge",
@@ -308,10 +311,12 @@ def main():
         node.start_containerd([options.home / "pause.tar", *options.image])
         node.start_node()
     except RuntimeError as error:
+        (options.work / "failed").touch()
         say(f"error: {error}\ncluster: logs are in {node.logs}")
         return 1
     say(f"the node is ready after {time.monotonic() - started:.0f} s")
     os.environ["FERRY_CLUSTER_KINDS"] = str(options.home / "kinds")
+    os.environ["TMPDIR"] = str(options.work)
     return subprocess.run(options.command[1:], check=False).returncode  # after --
 
 

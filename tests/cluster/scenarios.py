@@ -28,6 +28,7 @@ sys.path[:0] = [str(HERE.parent / name) for name in ("chaos", "e2e", "support")]
 import adapter
 import client as clients
 import ledger as ledgers
+import node
 import scale_model
 import trust
 from ferry_process import sim_config
@@ -36,15 +37,15 @@ DEPLOY = ROOT / "deploy"
 MANIFESTS = [*sorted((DEPLOY / "kubernetes").glob("*.yaml")),
              DEPLOY / "keda" / "scaled_object.yaml",
              DEPLOY / "prometheus" / "pod_monitor.yaml"]
-NODE = "10.90.0.2"
 TOKEN = "cluster-token"
 RATE = 40  # requests a second of each client
 SERVICE = "ferry.default.svc.cluster.local:8001"
 HEADLESS = "dns:///ferry-headless.default.svc.cluster.local:8001"
 END_S = 300
-SLICES = 7
+SLICES = int(node.SLICES["nvidia.com/mig-1g.18gb"])
 ROLL_OUTS = 2
 KILLS = 4
+HANGS = 3
 # --- the autoscaler ---
 FLEET = 4  # replicas at most
 LOADS = (0.05, 0.2, 0.7, 0.95)  # of what they all carry
@@ -99,8 +100,8 @@ def wait_until(what, condition, timeout=END_S):
     began = time.monotonic()
     while not condition():
         if time.monotonic() - began > timeout:
-            pods = kubectl("get", "pods,events", check=False).stdout
-            raise RuntimeError(f"expected within {timeout} s: {what}\n{pods}")
+            told = kubectl("get", "events,pods", check=False).stdout
+            raise RuntimeError(f"{told}\nexpected within {timeout} s: {what}")
         time.sleep(0.1)
     return time.monotonic() - began
 
@@ -128,6 +129,13 @@ def server_of(pod):
     raise RuntimeError(f"no server of the container {number}")
 
 
+def set_slices(count):
+    """Says how many a device plugin would offer."""
+    kubectl("patch", "node", node.NAME, "--subresource=status", "--type=merge",
+            "--patch", json.dumps({"status": {"capacity": {
+                resource: str(count) for resource in node.SLICES}}}))
+
+
 class Load:
     """Clients that ask while its block runs; then `counts` has their ledgers."""
 
@@ -136,7 +144,8 @@ class Load:
         self._connect = clients.connect_to(trust.credentials(authority))
         self.counts = {}
         self._is_over = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
+        self._error = None
+        self._thread = threading.Thread(target=self._run_thread)
 
     def __enter__(self):
         self._thread.start()
@@ -145,6 +154,14 @@ class Load:
     def __exit__(self, *_):
         self._is_over.set()
         self._thread.join()
+        if self._error:
+            raise self._error
+
+    def _run_thread(self):
+        try:
+            asyncio.run(self._run())
+        except Exception as error:  # pylint: disable=broad-except
+            self._error = error
 
     async def _run(self):
         is_over = asyncio.Event()
@@ -227,7 +244,10 @@ class Scenarios:
 
     def scale_to(self, replicas, *flags):
         made = self.deployment(replicas)
-        made["spec"]["template"]["spec"]["containers"][0]["args"] += flags
+        (container,) = made["spec"]["template"]["spec"]["containers"]
+        given = {flag.split("=")[0] for flag in flags}
+        container["args"] = [word for word in container["args"]
+                             if word.split("=")[0] not in given] + list(flags)
         apply(made)
         return wait_until(f"{replicas} pods that are ready", lambda: (
             [is_ready(pod) for pod in pods()] == [True] * replicas))
@@ -255,16 +275,18 @@ class Scenarios:
     def roll_out(self):
         """A roll-out under load, without any retry."""
         rounds = []
+        set_slices(2)  # all are taken: a pod comes once another has gone
         for _ in range(ROLL_OUTS):
             with self.load(retries=False) as load:
                 time.sleep(3)
                 kubectl("rollout", "restart", "deployment/ferry")
                 took = time.monotonic()
-                kubectl("rollout", "status", "deployment/ferry", "--timeout=240s")
+                kubectl("rollout", "status", "deployment/ferry", f"--timeout={END_S}s")
                 took = time.monotonic() - took
                 time.sleep(5)
             rounds.append({"seconds": took, "clients": load.counts})
             say(f"roll-out: {took:.0f} s, {load.counts}")
+        set_slices(SLICES)
         return rounds
 
     def kill(self):
@@ -289,13 +311,11 @@ class Scenarios:
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             # The budget lets one pod go at a time, and no other node takes it: it
             # comes back here, then the other may go.
-            evicted = 0
             while draining.poll() is None:
                 here = {pod["metadata"]["uid"] for pod in pods() if is_ready(pod)}
                 if len(here) < 2:
                     kubectl("uncordon", "node")
                     wait_until("both pods", lambda: sum(map(is_ready, pods())) == 2)
-                    evicted += 1
                 time.sleep(0.1)
             kubectl("uncordon", "node")
             wait_until("both pods", lambda: sum(map(is_ready, pods())) == 2)
@@ -305,27 +325,28 @@ class Scenarios:
                 "clients": load.counts}
 
     def hang(self):
-        """A server that is stopped: when it is not ready, when another is there."""
-        victim = pods()[0]
-        name = victim["metadata"]["name"]
-        restarts = victim["status"]["containerStatuses"][0]["restartCount"]
+        """Servers that are stopped: when they are not ready, and when gone."""
+        tries = []
         with self.load(retries=True) as load:
-            time.sleep(3)
-            os.kill(server_of(victim), signal.SIGSTOP)
-            not_ready = wait_until("a pod that is not ready", lambda: not is_ready(
-                get("pod", name)))
-            restarted = not_ready + wait_until("another container", lambda: (
-                get("pod", name)["status"]["containerStatuses"][0]["restartCount"] >
-                restarts))
-            ready = restarted + wait_until("a pod that is ready", lambda: is_ready(
-                get("pod", name)))
-        return {"not_ready_s": not_ready, "restarted_s": restarted,
-                "ready_s": ready, "clients": load.counts}
+            for turn in range(HANGS):
+                time.sleep(3)
+                victim = pods()[turn % 2]
+                process = server_of(victim)
+                os.kill(process, signal.SIGSTOP)
+                not_ready = wait_until("a pod that is not ready", lambda: not is_ready(
+                    get("pod", victim["metadata"]["name"])))
+                gone = not_ready + wait_until("a process that is gone", lambda: (
+                    not pathlib.Path(f"/proc/{process}").exists()))
+                ready = gone + wait_until("another that is ready", lambda: (
+                    list(map(is_ready, pods())) == [True, True]))
+                tries.append({"not_ready_s": not_ready, "gone_s": gone,
+                              "ready_s": ready})
+        return {"tries": tries, "clients": load.counts}
 
     def autoscale(self):
         """The autoscaler's counts at four loads of the fleet, told by an adapter."""
         adapter.Adapter(
-            NODE, f"{self.folder}/server.pem", f"{self.folder}/server.key",
+            node.ADDRESS, f"{self.folder}/server.pem", f"{self.folder}/server.key",
             lambda selector: [pod for pod in get("pods", selector=selector)["items"]
                               if is_ready(pod)], TOKEN)
         apply(
@@ -335,7 +356,7 @@ class Scenarios:
             {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
              "metadata": {"name": "metrics-adapter", "labels": {
                  "kubernetes.io/service-name": "metrics-adapter"}},
-             "addressType": "IPv4", "endpoints": [{"addresses": [NODE]}],
+             "addressType": "IPv4", "endpoints": [{"addresses": [node.ADDRESS]}],
              "ports": [{"name": "https", "port": adapter.PORT, "protocol": "TCP"}]},
             {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
              "metadata": {"name": f"{adapter.VERSION}.{adapter.GROUP}"},
@@ -377,12 +398,7 @@ class Scenarios:
 
     def too_many(self):
         """Three replicas on two slices, and then a roll-out."""
-        def slices(count):
-            kubectl("patch", "node", "node", "--subresource=status", "--type=merge",
-                    "--patch", json.dumps({"status": {"capacity": {
-                        "nvidia.com/mig-1g.18gb": str(count)}}}))
-
-        slices(2)
+        set_slices(2)
         try:
             apply(self.deployment(3))
             wait_until("a pod that waits", lambda: sum(
@@ -399,7 +415,7 @@ class Scenarios:
             kubectl("rollout", "status", "deployment/ferry", f"--timeout={END_S}s")
             result["scaled_down_ends_s"] = time.monotonic() - began
         finally:
-            slices(SLICES)
+            set_slices(SLICES)
         return result
 
     def claims(self):
@@ -446,13 +462,24 @@ class Scenarios:
         wait_until("the slice of a pod that went", lambda: len(given()) == SLICES and
                    not waits())
         kubectl("delete", "pods", "-l", "of=claims", "--grace-period=0", "--force")
+        wait_until("slices that are free", lambda: not given())
+        # Where no device plugin offers it, the class stands for the resource.
+        set_slices(0)
+        apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "by-limit"},
+               "spec": {"containers": [{
+                   "name": "one", "image": "localhost/pause:1",
+                   "imagePullPolicy": "Never",
+                   "resources": {"limits": dict.fromkeys(node.SLICES, "1")}}]}})
+        wait_until("a slice by the limit alone", lambda: len(given()) == 1)
+        result["by_limit"] = given()
+        kubectl("delete", "pod", "by-limit", "--grace-period=0", "--force")
         return result
 
 
 def main():
     names = sys.argv[2:] or ["manifests", "start", "roll_out", "kill", "drain", "hang",
                              "too_many", "autoscale", "claims"]
-    with tempfile.TemporaryDirectory(prefix="ferry-cluster-", dir="/var/tmp") as folder:
+    with tempfile.TemporaryDirectory() as folder:
         scenarios = Scenarios(pathlib.Path(folder))
         scenarios.prepare()
         result = {"version": json.loads(kubectl("version", "-o", "json")),

@@ -419,7 +419,7 @@ class BoundsTest(unittest.TestCase):
             proxy_bounds.ask(early, 3)
             answers = select.poll()
             answers.register(late.peer, select.POLLIN)
-            self.assertEqual(answers.poll(0), [])
+            self.assertEqual(answers.poll(500), [])
         proxy_bounds.ask(late)
 
     def test_calls_of_one_address(self):

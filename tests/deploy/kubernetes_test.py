@@ -326,7 +326,13 @@ class ArgumentsTest(unittest.TestCase):
         grace = probe["terminationGracePeriodSeconds"]
         self.assertLessEqual(looks * period + probe["timeoutSeconds"] + grace, 20)
         exit_timeout = int(self.flags(container)["exit-timeout-secs"])
-        self.assertGreaterEqual((looks - 1) * period + grace, exit_timeout)
+        self.assertGreaterEqual((looks - 1) * period + grace, exit_timeout + 2)
+
+    def test_connections_that_are_old_cut_no_call(self):
+        for container, _ in self.containers():
+            flags = self.flags(container)
+            if int(flags.get("grpc-max-connection-age-secs", 0)):
+                self.assertEqual(flags["grpc-max-connection-age-grace-secs"], "0")
 
 
 class BatchJobTest(unittest.TestCase):

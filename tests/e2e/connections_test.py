@@ -219,7 +219,9 @@ class LostConnectionTest(unittest.TestCase):
             lost.peer.settimeout(LONG_S)
             said = b""
             while ping not in said:
-                said += lost.peer.recv(1000)
+                more = lost.peer.recv(1000)
+                self.assertTrue(more, "the connection ended without a ping")
+                said += more
             self.assertEqual(server.metric("ferry_connections"), 2)
             lost.stream.read()  # until the server ends it
             self.assertTrue(wait_until(

@@ -22,6 +22,7 @@ ROOM_BYTES = 8 << 30
 MOST_REQUESTS = 4000  # of a MiB: a hundredth of 400 GiB
 AT_ONCE = 32
 PAUSE_S = 0.1
+GROUPS = pathlib.Path("/sys/fs/cgroup")
 
 
 class MemoryTest(unittest.TestCase):
@@ -88,7 +89,7 @@ def make_group(limit_bytes):
     this machine lets none be made."""
     name = f"ferry-memory-{os.getpid()}"
     for parent, file in ((own_group("memory"), "memory.limit_in_bytes"),
-                         (own_group(""), "memory.max")):
+                         (GROUPS, "memory.max")):  # of version 2
         folder = parent / name
         try:
             folder.mkdir()
@@ -105,13 +106,11 @@ def make_group(limit_bytes):
 
 
 def own_group(controller):
-    """Returns the folder of this process's group: of version 1 with that
-    controller, of version 2 with none."""
+    """Returns the folder of this process's group of that controller, version 1."""
     for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if controller in controllers.split(","):
-            root = pathlib.Path("/sys/fs/cgroup")
-            return root / controller / path.lstrip("/")
+            return GROUPS / controller / path.lstrip("/")
     return pathlib.Path("/nonexistent")
 
 
