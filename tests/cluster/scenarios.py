@@ -43,6 +43,7 @@ SERVICE = "ferry.default.svc.cluster.local:8001"
 HEADLESS = "dns:///ferry-headless.default.svc.cluster.local:8001"
 END_S = 300
 SLICES = int(node.SLICES["nvidia.com/mig-1g.18gb"])
+FAST = (16, 5, 0.1)  # max_batch_size, alpha and beta in ms
 ROLL_OUTS = 2
 KILLS = 4
 HANGS = 3
@@ -50,7 +51,7 @@ HANGS = 3
 FLEET = 4  # replicas at most
 LOADS = (0.05, 0.2, 0.7, 0.95)  # of what they all carry
 TARGET = 0.7  # of each, as the manifest has it
-DEVICE = (16, 150, 2)  # max_batch_size, alpha and beta in ms: 88 rows a second
+DEVICE = (16, 150, 2)  # as FAST: 88 rows a second
 ROWS = 2  # of a request, on average
 SETTLE_S = 120  # the load is that of the last minute
 
@@ -216,8 +217,7 @@ class Scenarios:
     def prepare(self):
         models = self.folder / "models"
         (models / "sim" / "1").mkdir(parents=True)
-        (models / "sim" / "config.pbtxt").write_text(
-            sim_config(16, alpha_ms=5, beta_ms=0.1))
+        self.set_device(*FAST)
         scale_model.write_config(models, "scale", scale_model.SCALE_CONFIG)
         scale_model.write_version(models, 1)
         key, certificate = self.authority.sign("server")
@@ -241,6 +241,11 @@ class Scenarios:
                     *(f"--from-file={file}={path}" for file, path in files.items()))
         for name in ("service.yaml", "disruption_budget.yaml"):
             kubectl("apply", "--server-side", "-f", DEPLOY / "kubernetes" / name)
+
+    def set_device(self, batch, alpha_ms, beta_ms):
+        """Writes what pods that start from now on simulate."""
+        (self.folder / "models" / "sim" / "config.pbtxt").write_text(
+            sim_config(batch, alpha_ms=alpha_ms, beta_ms=beta_ms))
 
     def scale_to(self, replicas, *flags):
         made = self.deployment(replicas)
@@ -372,8 +377,7 @@ class Scenarios:
         scaler["spec"]["metrics"][1]["pods"]["target"]["averageValue"] = "1"
         self.scale_to(0)
         batch, alpha_ms, beta_ms = DEVICE
-        (self.folder / "models" / "sim" / "config.pbtxt").write_text(
-            sim_config(batch, alpha_ms=alpha_ms, beta_ms=beta_ms))
+        self.set_device(batch, alpha_ms, beta_ms)
         self.scale_to(1, "--grpc-max-connection-age-secs=10")
         apply(scaler)
         rounds = []
@@ -394,6 +398,8 @@ class Scenarios:
             say(f"load {share}: {rounds[-1]['replicas']} replicas, "
                 f"{rounds[-1]['right']} are right")
         kubectl("delete", "hpa", "ferry")
+        self.scale_to(0)
+        self.set_device(*FAST)
         return rounds
 
     def too_many(self):
@@ -473,12 +479,13 @@ class Scenarios:
         wait_until("a slice by the limit alone", lambda: len(given()) == 1)
         result["by_limit"] = given()
         kubectl("delete", "pod", "by-limit", "--grace-period=0", "--force")
+        set_slices(SLICES)
         return result
 
 
 def main():
-    names = sys.argv[2:] or ["manifests", "start", "roll_out", "kill", "drain", "hang",
-                             "too_many", "autoscale", "claims"]
+    names = sys.argv[2:] or ["manifests", "claims", "autoscale", "start", "roll_out",
+                             "kill", "drain", "hang", "too_many"]
     with tempfile.TemporaryDirectory() as folder:
         scenarios = Scenarios(pathlib.Path(folder))
         scenarios.prepare()
