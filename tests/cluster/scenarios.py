@@ -132,9 +132,10 @@ def server_of(pod):
 
 def set_slices(count):
     """Says how many a device plugin would offer."""
+    offered = {resource: str(count) for resource in node.SLICES}
     kubectl("patch", "node", node.NAME, "--subresource=status", "--type=merge",
-            "--patch", json.dumps({"status": {"capacity": {
-                resource: str(count) for resource in node.SLICES}}}))
+            "--patch", json.dumps({"status": {"capacity": offered,
+                                              "allocatable": offered}}))
 
 
 class Load:
