@@ -185,7 +185,7 @@ clean_up() {
   [ -e "$work/failed" ] || rm -rf --one-file-system "$work"
 }
 trap clean_up EXIT
-trap 'kill "$node" 2>/dev/null; wait "$node"; exit 130' INT TERM HUP
+trap 'kill -KILL "$node" 2>/dev/null; wait "$node"; exit 130' INT TERM HUP
 sysctl -e vm.overcommit_memory vm.panic_on_oom kernel.panic kernel.panic_on_oops \
   kernel.keys.root_maxkeys kernel.keys.root_maxbytes >"$work/sysctl"
 unshare --mount --pid --net --fork --mount-proc --kill-child --propagation private \
