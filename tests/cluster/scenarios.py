@@ -131,8 +131,8 @@ def server_of(pod):
 
 
 def set_slices(count):
-    """Says how many a device plugin would offer."""
-    offered = {resource: str(count) for resource in node.SLICES}
+    """Says how many a device plugin would offer; None: there is no such plugin."""
+    offered = dict.fromkeys(node.SLICES, None if count is None else str(count))
     kubectl("patch", "node", node.NAME, "--subresource=status", "--type=merge",
             "--patch", json.dumps({"status": {"capacity": offered,
                                               "allocatable": offered}}))
@@ -471,7 +471,7 @@ class Scenarios:
         kubectl("delete", "pods", "-l", "of=claims", "--grace-period=0", "--force")
         wait_until("slices that are free", lambda: not given())
         # Where no device plugin offers it, the class stands for the resource.
-        set_slices(0)
+        set_slices(None)
         apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "by-limit"},
                "spec": {"containers": [{
                    "name": "one", "image": "localhost/pause:1",
