@@ -18,7 +18,7 @@ import urllib.request
 
 import measuring
 
-for name in ("chaos", "deploy", "e2e", "support"):
+for name in ("deploy", "chaos", "e2e", "support"):  # both have an envoy_test
     sys.path.append(str(measuring.ROOT / "tests" / name))
 # pylint: disable=wrong-import-position
 import client as chaos_client  # noqa: E402
