@@ -93,10 +93,11 @@ class Adapter:
     def answer(self, path):
         """Returns what the API has there, or None."""
         where = urllib.parse.urlsplit(path)
-        if where.path.rstrip("/") == f"/apis/{GROUP}/{VERSION}":
+        name = urllib.parse.unquote(where.path).rstrip("/")  # "*" comes as %2A
+        if name == f"/apis/{GROUP}/{VERSION}":
             return RESOURCES
         asked = re.fullmatch(rf"/apis/{GROUP}/{VERSION}/namespaces/(.+)/pods/\*/(\w+)",
-                             where.path)
+                             name)
         if not asked or asked.group(2) not in METRICS:
             return None
         namespace, metric = asked.groups()
