@@ -52,7 +52,6 @@ OF_IMAGES = ('backend: "ferry_network"\nmax_batch_size: 16\n' +
 KILL_AFTER = 500
 CONNECTIONS = 512  # of one address
 NEW_CONNECTIONS = 1000  # of one address in ten seconds
-UNANSWERED = 3000  # calls of one address
 FEW = 100
 FAILED = 200  # connections
 # A line for each request that was retried or failed. Of all, some would be lost.
@@ -429,12 +428,10 @@ class BoundsTest(unittest.TestCase):
         proxy_bounds.serve(address, proxy_floods.FLOODER)
 
     def test_calls_of_one_address_that_are_not_answered(self):
-        address = self.start()
-        for _ in range(UNANSWERED // proxy_bounds.STREAMS):
-            proxy_bounds.open_calls(self.connect(address), proxy_bounds.STREAMS)
-        last = self.connect(address)
-        proxy_bounds.open_calls(last, 2)
-        self.assertIn(b"too many calls of one address", last.read_until(
+        address = self.start(("gt 3000", f"gt {FEW}"))
+        flooder = self.connect(address)
+        proxy_bounds.open_calls(flooder, 2 * FEW)
+        self.assertIn(b"too many calls of one address", flooder.read_until(
             lambda frame: frame.type == http2_frames.HEADERS)[-1].body)
         proxy_bounds.serve(address)
 
