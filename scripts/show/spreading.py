@@ -117,7 +117,8 @@ async def one_run(kind, options, flags):
 def weighted(programs):
     """Returns the share of each server behind Envoy, by load and without."""
     ferry_process.SERVER = programs.path("ferry-server")
-    os.environ["FERRY_BENCH"] = programs.path("ferry-bench")
+    for name in ("bench", "launch"):
+        os.environ[f"FERRY_{name.upper()}"] = programs.path(f"ferry-{name}")
     import envoy_test  # pylint: disable=import-outside-toplevel
     case = envoy_test.EnvoyTest("test_each_gets_what_it_carries")
     envoy_test.EnvoyTest.setUpClass()
