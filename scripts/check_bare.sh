@@ -72,19 +72,8 @@ mount -t proc proc /proc
 work=$FERRY_BARE_WORK
 bare=$work/root
 
-# Prints the host's apt proxies as configuration lines.
-apt_proxies() {
-  apt-config dump 2>/dev/null | grep -E '^Acquire::https?::Proxy ' || true
-}
-
 make_bare_system() {
-  apt_proxies >"$work/proxies"
-  local options=() line
-  while read -r line; do
-    options+=("--aptopt=$line")
-  done <"$work/proxies"
-  step "making a bare Debian 12" mmdebstrap --quiet --variant=minbase \
-    "${options[@]}" bookworm "$bare" || die "mmdebstrap failed"
+  make_root "making a bare Debian 12" "$bare" --variant=minbase
   mount -t proc proc "$bare/proc"
   mount --rbind /sys "$bare/sys"
   mount --rbind /dev "$bare/dev"

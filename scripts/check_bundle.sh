@@ -57,12 +57,7 @@ fi
 mount -t proc proc /proc
 bare=$FERRY_BUNDLE_WORK/root
 
-options=()
-while read -r line; do
-  options+=("--aptopt=$line")
-done < <(apt-config dump | grep -E '^Acquire::https?::Proxy ' || true)
-step "making a bare Debian 12" mmdebstrap --quiet --variant=essential \
-  "${options[@]}" bookworm "$bare" || die "mmdebstrap failed"
+make_root "making a bare Debian 12" "$bare" --variant=essential
 mkdir -p "$bare/site" "$bare/opt"
 mount -t proc proc "$bare/proc"
 mount --rbind /dev "$bare/dev"

@@ -26,7 +26,6 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "tests" / "e2e"))
-from ferry_process import accepts, free_port  # pylint: disable=wrong-import-position
 import ferry_process  # pylint: disable=wrong-import-position
 
 PYTHON = ROOT / ".venv" / "bin" / "python"
@@ -87,7 +86,7 @@ def started(command, log, **options):
 
 def check_registry(image, work):
     """Sends the image to a registry and compares what it gives back."""
-    port = free_port()
+    port = ferry_process.free_port()
     config = work / "registry.yml"
     config.write_text(json.dumps({
         "version": "0.1", "log": {"level": "warn"},
@@ -97,7 +96,7 @@ def check_registry(image, work):
     sent, got = work / "sent", work / "got"
     copy = ("skopeo", "--insecure-policy", "copy", "--quiet")
     with started(["docker-registry", "serve", config], work / "registry.log"):
-        wait_until("a registry", lambda: accepts(port))
+        wait_until("a registry", lambda: ferry_process.accepts(port))
         run(*copy, f"docker-archive:{image}", f"oci:{sent}:ferry")
         run(*copy, "--dest-tls-verify=false", f"oci:{sent}:ferry", there)
         run(*copy, "--src-tls-verify=false", there, f"oci:{got}:ferry")
@@ -197,7 +196,7 @@ def check(image, work):
     if config["Entrypoint"] != [PROGRAM] or config["User"] != f"{USER}:{USER}":
         fail(f"expected {PROGRAM} of the user {USER}:{USER}, got {config}")
 
-    ports = free_port(), free_port()
+    ports = ferry_process.free_port(), ferry_process.free_port()
     flags = [*FLAGS, f"--grpc-port={ports[0]}", f"--metrics-port={ports[1]}"]
     check_container("buildah's container",
                     [*buildah, "run", "--isolation", "chroot", container, "--",

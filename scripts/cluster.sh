@@ -5,13 +5,14 @@
 #   scripts/cluster.sh [--image TAR]... COMMAND...
 #   scripts/cluster.sh kubectl get nodes
 #
-# It needs root, and control groups of version 1 (on a machine of version 2 boot with
-# systemd.unified_cgroup_hierarchy=0). The node is real: etcd, the API server, its controllers and
-# scheduler, kubelet, kube-proxy and CoreDNS, built of their own source, with
-# Debian's containerd and runc. It lives in namespaces of its own for mounts,
-# processes and network, with overlays in place of /etc, /var/lib and /var/log, so
-# that it reaches nothing but this machine and ends with its first process. The
-# command runs in these namespaces, with KUBECONFIG set and kubectl in its PATH.
+# It needs root, and control groups of version 1 (on a machine of version 2 boot
+# with systemd.unified_cgroup_hierarchy=0). The node is real: etcd, the API server,
+# its controllers and scheduler, kubelet, kube-proxy and CoreDNS, built of their own
+# source, with Debian's containerd and runc. It lives in namespaces of its own for
+# mounts, processes and network, with overlays in place of /etc, /opt, /var/lib and
+# /var/log, so that it reaches nothing but this machine and ends with its first
+# process. The command runs in these namespaces, with KUBECONFIG set and kubectl in
+# its PATH.
 # Where the node does not start, its logs stay in the folder that is named.
 #
 # On first use builds them into ${FERRY_TOOLS:-~/.cache/ferry-tools} through the

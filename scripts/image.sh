@@ -83,14 +83,9 @@ say "$context: $(du -sm "$context" | cut -f 1) MiB"
 work=$(mktemp -d /var/tmp/ferry-image.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 build=(buildah --root "$work/storage" --runroot "$work/run")
-options=()
-while read -r line; do
-  options+=("--aptopt=$line")
-done < <(apt-config dump | grep -E '^Acquire::https?::Proxy ' || true)
 # No package manager, no shell: its packages are unpacked, and no more.
-SOURCE_DATE_EPOCH=$committed step "making the root" mmdebstrap --quiet \
-  --variant=extract --include=base-files,libc6,libgcc-s1,libstdc++6 \
-  "${options[@]}" bookworm "$work/root.tar" || die "mmdebstrap failed"
+SOURCE_DATE_EPOCH=$committed make_root "making the root" "$work/root.tar" \
+  --variant=extract --include=base-files,libc6,libgcc-s1,libstdc++6
 container=$("${build[@]}" from scratch)
 "${build[@]}" add --quiet "$container" "$work/root.tar" / >/dev/null
 "${build[@]}" commit --quiet --timestamp "$committed" "$container" \

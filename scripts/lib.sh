@@ -56,3 +56,15 @@ jobs_that_fit() {
   [ "$memory" -ge 1 ] || memory=1
   echo "${FERRY_JOBS:-$((cores < memory ? cores : memory))}"
 }
+
+# make_root LABEL TARGET FLAGS...: a Debian 12 in that folder or tarball, by
+# mmdebstrap with these flags and this machine's proxies of apt.
+make_root() {
+  local label=$1 target=$2 line proxies=()
+  shift 2
+  while read -r line; do
+    proxies+=("--aptopt=$line")
+  done < <(apt-config dump 2>/dev/null | grep -E '^Acquire::https?::Proxy ' || true)
+  step "$label" mmdebstrap --quiet "$@" "${proxies[@]}" bookworm "$target" ||
+    die "mmdebstrap failed"
+}

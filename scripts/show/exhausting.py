@@ -105,7 +105,7 @@ def measure(options):
     return result, page + measuring.table(
         ["connections", "idle ones taken", "not ready", "most", "answered again",
          "most"],
-        [[name, measuring.median(each["idle"] for each in of),
+        [[name, f"{measuring.median(each['idle'] for each in of):.0f}",
           *(f"{1e3 * which(each[what] for each in of):.1f}"
             for what in ("not_ready_s", "answered_s")
             for which in (measuring.median, max))] for name, of in tries.items()])

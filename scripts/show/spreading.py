@@ -16,6 +16,7 @@ import sys
 import tempfile
 import urllib.request
 
+import grpc
 import measuring
 
 for name in ("deploy", "chaos", "e2e", "support"):  # both have an envoy_test
@@ -44,9 +45,8 @@ class Direct:
 
     def __init__(self, servers, ca, _):
         self.address = "ipv4:" + ",".join(server.address for server in servers)
-        with open(ca, "rb") as file:
-            self.connect = chaos_client.connect_to(
-                trust.grpc.ssl_channel_credentials(file.read()))
+        self.connect = chaos_client.connect_to(
+            grpc.ssl_channel_credentials(trust.read(ca)))
 
     def __enter__(self):
         return self
@@ -90,11 +90,10 @@ async def one_run(kind, options, flags):
             with kind(fleet.servers, fleet.ca, folder) as balancer:
                 await asyncio.to_thread(balancer.wait_until_ready)
                 ledger = ledgers.Ledger()
-                connect = getattr(balancer, "connect", None)
                 client = chaos_client.Client(
                     balancer.address, ledger, rate=RATE, seed=1, retries=False,
-                    metadata=fleet.metadata, options=options,
-                    **({"connect": connect} if connect else {}))
+                    metadata=fleet.metadata, options=options, connect=getattr(
+                        balancer, "connect", grpc.aio.insecure_channel))
                 is_over = asyncio.Event()
                 sending = asyncio.create_task(client.run(is_over))
                 while ledger.sent < DRAIN_AT:

@@ -14,15 +14,10 @@ import urllib.request
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "e2e")]
 from ferry_process import accepts, free_port, wait_until  # pylint: disable=wrong-import-position
-from tools import ROOT, Tool
+from tools import ROOT, Tool, replace_once
 
 READY_S = 60
 PROXY_S = 30  # to end
-
-
-def replace_once(text, old, new):
-    assert text.count(old) == 1, f"expected one {old!r}, got {text.count(old)}"
-    return text.replace(old, new)
 
 
 class Proxy:

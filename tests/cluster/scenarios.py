@@ -96,13 +96,13 @@ def documents_of(path):
     return told["items"] if told["kind"] == "List" else [told]
 
 
-def wait_until(what, condition, timeout=END_S):
+def wait_until(what, condition):
     """Returns the seconds that it took."""
     began = time.monotonic()
     while not condition():
-        if time.monotonic() - began > timeout:
+        if time.monotonic() - began > END_S:
             told = kubectl("get", "events,pods", check=False).stdout
-            raise RuntimeError(f"{told}\nexpected within {timeout} s: {what}")
+            raise RuntimeError(f"{told}\nexpected within {END_S} s: {what}")
         time.sleep(0.1)
     return time.monotonic() - began
 
@@ -190,7 +190,6 @@ class Scenarios:
     def __init__(self, folder):
         self.folder = folder
         self.authority = trust.Authority(str(folder))
-        self.result = {}
 
     # --- what all need ---
 

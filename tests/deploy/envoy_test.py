@@ -26,7 +26,7 @@ import proxy_floods
 from ending_test import one_row
 from ferry_process import FerryProcess, free_port, sim_config, wait_until
 from launched import Launched
-from tools import ROOT, Tool
+from tools import ROOT, Tool, replace_once
 
 BENCH = os.environ["FERRY_BENCH"]
 # s(b) = alpha + beta * b: two that carry 1096 rows a second, one a third of it.
@@ -99,11 +99,7 @@ def page(admin_port, name):
 
 def changed(before, after):
     """Returns what puts one text of a configuration for another."""
-    def change(text):
-        if text.count(before) != 1:
-            raise ValueError(f"expected {before!r} once in {SHIPPED}")
-        return text.replace(before, after)
-    return change
+    return lambda text: replace_once(text, before, after)
 
 
 class EnvoyTest(unittest.TestCase):

@@ -78,9 +78,7 @@ def changed(*changes):
     """Gives a file that is the shipped one but for texts of it."""
     text = CONFIG.read_text()
     for before, after in changes:
-        if text.count(before) != 1:
-            raise ValueError(f"expected {before!r} once in {CONFIG}")
-        text = text.replace(before, after)
+        text = tools.replace_once(text, before, after)
     with tempfile.NamedTemporaryFile("w", suffix=".cfg") as file:
         file.write(text)
         file.flush()

@@ -12,6 +12,13 @@ NOT_INSTALLED = 77
 TIMEOUT_S = 60
 
 
+def replace_once(text, old, new):
+    """Returns the text with one place of it changed, which must be there once."""
+    if text.count(old) != 1:
+        raise ValueError(f"expected {old!r} once, got it {text.count(old)} times")
+    return text.replace(old, new)
+
+
 class Tool:
     """A tool by the name of its script."""
 
