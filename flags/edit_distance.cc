@@ -8,7 +8,10 @@
 
 namespace ferry {
 
-size_t EditDistance(absl::string_view a, absl::string_view b) {
+size_t EditDistance(absl::string_view a, absl::string_view b, size_t most) {
+  if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > most) {
+    return most + 1;
+  }
   std::vector<size_t> before(b.size() + 1);
   std::vector<size_t> last(b.size() + 1);
   std::vector<size_t> row(b.size() + 1);
@@ -25,7 +28,7 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
     before.swap(last);
     last.swap(row);
   }
-  return last[b.size()];
+  return std::min(last[b.size()], most + 1);
 }
 
 }  // namespace ferry

@@ -11,8 +11,9 @@
 namespace ferry {
 
 // Returns how many letters are to be added, taken away, changed or swapped with
-// their neighbour.
-size_t EditDistance(absl::string_view a, absl::string_view b);
+// their neighbour; most + 1 for any number above `most`. Words whose lengths
+// tell that cost nothing.
+size_t EditDistance(absl::string_view a, absl::string_view b, size_t most);
 
 }  // namespace ferry
 

@@ -24,15 +24,16 @@ constexpr size_t kBehindEdits = 100;
 // Whether a part of a word stands for one of a name: "sat" for "saturation".
 bool IsPart(const std::string& part, const std::string& of) {
   return absl::StartsWith(of, part) || absl::StartsWith(part, of) ||
-         (part.size() >= kLeastLetters && EditDistance(part, of) == 1);
+         (part.size() >= kLeastLetters && EditDistance(part, of, 1) == 1);
 }
 
 // Returns how far the name is from the word: by their letters, or, behind all
 // that are near by those, by the parts that the word lacks.
 size_t Distance(const std::string& word, const std::string& name) {
-  const size_t edits = EditDistance(word, name);
-  if (word.size() >= kLeastLetters &&
-      edits <= 1 + word.size() / kLettersAnEdit) {
+  const size_t most =
+      word.size() < kLeastLetters ? 0 : 1 + word.size() / kLettersAnEdit;
+  const size_t edits = EditDistance(word, name, most);
+  if (edits <= most) {
     return edits;
   }
   const std::vector<std::string> wanted = absl::StrSplit(word, '-');

@@ -31,7 +31,7 @@ bool IsNear(absl::string_view key, absl::string_view known) {
   if (a.size() >= kLeastBegin && absl::StartsWith(b, a)) {
     return true;
   }
-  return EditDistance(a, b) <= kMostEdits;
+  return EditDistance(a, b, kMostEdits) <= kMostEdits;
 }
 
 }  // namespace ferry

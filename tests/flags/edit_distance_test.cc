@@ -23,9 +23,17 @@ TEST(EditDistanceTest, CountsLettersThatDiffer) {
       {"rates", "policy", 6},
   };
   for (const auto& one : kCases) {
-    EXPECT_EQ(EditDistance(one.a, one.b), one.distance) << one.a;
-    EXPECT_EQ(EditDistance(one.b, one.a), one.distance) << one.a;
+    EXPECT_EQ(EditDistance(one.a, one.b, 6), one.distance) << one.a;
+    EXPECT_EQ(EditDistance(one.b, one.a, 6), one.distance) << one.a;
   }
+}
+
+TEST(EditDistanceTest, SaysOneMoreThanTheMostForAllThatIsFarther) {
+  EXPECT_EQ(EditDistance("opliyc", "policy", 2), 2u);
+  EXPECT_EQ(EditDistance("opliyc", "policy", 1), 2u);
+  EXPECT_EQ(EditDistance("rates", "policy", 2), 3u);
+  EXPECT_EQ(EditDistance("policy", "policy of the scheduler", 3), 4u);
+  EXPECT_EQ(EditDistance("", "a", 0), 1u);
 }
 
 }  // namespace
