@@ -6,6 +6,7 @@
 #   ferry_test(NAME batcher_test SRCS .. DEPS .. [LABELS unit] [TIMEOUT 60]
 #              [PRECOMPILED test])                   # precompiled.cmake
 #
+#   ferry_install_program(<target>)  # bin/<name>, which starts libexec/<name>
 #   ferry_fuzzer(NAME codec SRCS .. DEPS .. RUNS 10000)  # builds bin/<name>_fuzzer
 #   ferry_build_identity(LIBRARY .. NAME .. HEADER .. FUNCTION .. PATTERNS ..)
 #   ferry_shipped(<target>)  # hardened, for targets made without the above
@@ -91,6 +92,13 @@ function(ferry_executable)
   target_include_directories(${arg_NAME} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${arg_NAME} PRIVATE ${arg_DEPS})
   _ferry_flags(${arg_NAME})
+endfunction()
+
+# As in a bundle: what lies in bin/ finds torch and starts the program itself.
+function(ferry_install_program target)
+  install(TARGETS ${target} RUNTIME DESTINATION libexec)
+  install(PROGRAMS ${CMAKE_SOURCE_DIR}/deploy/bundle/run.sh DESTINATION bin
+    RENAME ${target})
 endfunction()
 
 function(ferry_test)

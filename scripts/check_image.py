@@ -6,82 +6,34 @@
 IMAGE is the newest in dist/ where none is given. A registry takes it and gives the
 same back; then a container of it answers a client, twice: run by buildah, in a
 chroot, and by runc, with a read-only root and namespaces of its own, each as a user
-that is not root.
+that is not root. A container of ferry-batch computes a file by a server that this
+starts, build/release/bin/ferry-server or $FERRY_SERVER.
 
 Needs root, .venv (scripts/setup.sh), and of Debian: buildah, skopeo, runc and
 docker-registry, which listens on loopback while this runs. Exits 1 with what was
 expected and found.
 """
 
-import contextlib
 import filecmp
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "tests" / "e2e"))
-import ferry_process  # pylint: disable=wrong-import-position
+from checking import (ASK, PYTHON, ROOT, TIMEOUT_S, fail, run, say, started,
+                      wait_until)
+import ferry_process
 
-PYTHON = ROOT / ".venv" / "bin" / "python"
 TOOLS = ("buildah", "skopeo", "runc", "docker-registry", "nsenter")
 USER = 65532
 PROGRAM = "/opt/ferry/libexec/ferry-server"
+ENTRYPOINTS = {"ferry": [PROGRAM], "ferry-batch": ["python3", "-m", "ferry_batch"]}
 FLAGS = ["--model-repository=/opt/ferry/models", "--grpc-address=127.0.0.1"]
-TIMEOUT_S = 60
-# What a client sees of the bundle's two models.
-ASK = """
-import sys
-import numpy
-import tritonclient.grpc as triton
-client = triton.InferenceServerClient(f"127.0.0.1:{sys.argv[1]}")
-for model in ("linear", "sim"):
-    about = client.get_model_metadata(model).inputs[0]
-    rows = numpy.ones([2, *map(int, about.shape[1:])], numpy.float32)
-    tensor = triton.InferInput(about.name, rows.shape, about.datatype)
-    tensor.set_data_from_numpy(rows)
-    answer = client.infer(model, [tensor]).get_response()
-    print(f"{model} answers", *answer.outputs[0].shape)
-"""
-
-
-def fail(text):
-    sys.exit(f"check_image: error: {text}")
-
-
-def say(text):
-    print(f"check_image: {text}", flush=True)
-
-
-def run(*command, **options):
-    done = subprocess.run([str(word) for word in command], text=True, check=False,
-                          capture_output=True, **options)
-    if done.returncode != 0:
-        fail(f"{' '.join(map(str, command))}: exit code {done.returncode}\n"
-             f"{done.stdout}{done.stderr}")
-    return done.stdout.strip()
-
-
-def wait_until(what, condition):
-    if not ferry_process.wait_until(condition, TIMEOUT_S):
-        fail(f"expected within {TIMEOUT_S} s: {what}")
-
-
-@contextlib.contextmanager
-def started(command, log, **options):
-    with open(log, "wb") as file:
-        child = subprocess.Popen([str(word) for word in command], stdout=file,
-                                 stderr=file, stdin=subprocess.DEVNULL, **options)
-    try:
-        yield child
-    finally:
-        child.kill()
-        child.wait()
 
 
 def check_registry(image, work):
@@ -188,13 +140,34 @@ def write_spec(folder, root, arguments, environment):
     path.write_text(json.dumps(spec))
 
 
+def check_batch(buildah, container, work):
+    rows = work / "rows"
+    rows.mkdir()
+    rows.chmod(0o777)
+    (rows / "rows.jsonl").write_text(json.dumps({"input": [1.0] * 16}) + "\n")
+    with ferry_process.FerryProcess(models=["sim"]) as server:
+        run(*buildah, "run", "--isolation", "chroot", "--volume", f"{rows}:/rows",
+            container, "--", *ENTRYPOINTS["ferry-batch"], "/rows/rows.jsonl",
+            "--output", "/rows/out", "-m", "sim", "-u", server.address)
+    (written,) = (rows / "out").glob("part-*.jsonl")
+    if json.loads(written.read_text())["output"] != [1.0] * 16:
+        fail(f"expected the row that was given, got {written.read_text()}")
+    if written.stat().st_uid != USER:
+        fail(f"expected a file of the user {USER}, got one of {written.stat().st_uid}")
+    say(f"buildah's container of ferry-batch computes as the user {USER}")
+
+
 def check(image, work):
     check_registry(image, work)
     buildah = ["buildah", "--root", work / "storage", "--runroot", work / "run"]
     container = run(*buildah, "from", f"docker-archive:{image}")
+    kind = re.sub(r"-\d.*", "", image.name)
     config = json.loads(run(*buildah, "inspect", container))["OCIv1"]["config"]
-    if config["Entrypoint"] != [PROGRAM] or config["User"] != f"{USER}:{USER}":
-        fail(f"expected {PROGRAM} of the user {USER}:{USER}, got {config}")
+    if config["Entrypoint"] != ENTRYPOINTS[kind] or config["User"] != f"{USER}:{USER}":
+        fail(f"expected {ENTRYPOINTS[kind]} of the user {USER}:{USER}, got {config}")
+    if kind == "ferry-batch":
+        check_batch(buildah, container, work)
+        return
 
     ports = ferry_process.free_port(), ferry_process.free_port()
     flags = [*FLAGS, f"--grpc-port={ports[0]}", f"--metrics-port={ports[1]}"]

@@ -45,6 +45,7 @@
 #include "server/options.h"
 #include "server/reason_file.h"
 #include "server/server.h"
+#include "server/service_notice.h"
 #include "server/stop_signals.h"
 #include "server/version.h"
 
@@ -178,7 +179,7 @@ void WarnOfDriver(const LifecycleOptions& lifecycle, Duration at_most) {
 // Ends the process where a backend is lost, once what the others admitted is
 // answered.
 void LookAfterBackends(const LifecycleOptions& lifecycle, StopSignals& signals,
-                       Server& server) {
+                       ServiceNotice& notice, Server& server) {
   const std::optional<std::string> why = server.Look();
   if (!why.has_value()) {
     return;
@@ -189,6 +190,7 @@ void LookAfterBackends(const LifecycleOptions& lifecycle, StopSignals& signals,
   const std::string end = absl::StrCat("cannot go on: ", *why);
   spdlog::critical("{}", end);
   WriteReason(end, kExitDeviceLost);
+  notice.Stops(end);
   LogState(server);
   WarnOfDriver(lifecycle, deadline + kTakeApart - now);
   server.FinishDrain(deadline).IgnoreError();  // what hangs is not answered
@@ -198,37 +200,39 @@ void LookAfterBackends(const LifecycleOptions& lifecycle, StopSignals& signals,
 
 // Returns what ended the wait, for the log.
 std::string WaitForStop(const LifecycleOptions& lifecycle, StopSignals& signals,
-                        Server& server) {
+                        ServiceNotice& notice, Server& server) {
   for (;;) {
+    notice.Serves(server.is_ready() ? "ready" : "serves, but is not ready");
     if (const std::optional<int> signal = signals.WaitForStop(kLookInterval)) {
       return absl::StrCat("signal=", sigabbrev_np(*signal));
     }
     if (server.is_draining()) {
       return "rpc=Drain";
     }
-    LookAfterBackends(lifecycle, signals, server);
+    LookAfterBackends(lifecycle, signals, notice, server);
   }
 }
 
 // Goes on to serve until then.
 void ServeUntil(TimePoint until, const LifecycleOptions& lifecycle,
-                StopSignals& signals, Server& server) {
+                StopSignals& signals, ServiceNotice& notice, Server& server) {
   for (TimePoint now = Clock::Steady().Now(); now < until;
        now = Clock::Steady().Now()) {
     signals.SleepUntil(std::min(until, now + kLookInterval));
-    LookAfterBackends(lifecycle, signals, server);
+    LookAfterBackends(lifecycle, signals, notice, server);
   }
 }
 
 int DrainServer(const LifecycleOptions& lifecycle, const std::string& why,
-                StopSignals& signals, Server& server) {
+                StopSignals& signals, ServiceNotice& notice, Server& server) {
   const Clock& clock = Clock::Steady();
   const TimePoint drain_from = clock.Now() + lifecycle.drain_delay;
   const TimePoint deadline = drain_from + lifecycle.exit_timeout;
   signals.ExitBy(deadline + kTakeApart);
   server.BeginDrain();
   spdlog::info("drains {}", why);
-  ServeUntil(drain_from, lifecycle, signals, server);
+  notice.Stops(absl::StrCat("drains ", why));
+  ServeUntil(drain_from, lifecycle, signals, notice, server);
   const absl::Status status = server.FinishDrain(deadline);
   if (absl::IsAborted(status)) {
     spdlog::info("stopped while {}", std::string(status.message()));
@@ -342,8 +346,11 @@ int Serve(int argc, char** argv, ServerOptions& options) {
   }
   signals.OnStateWanted([&server] { LogState(**server); });
   LogReady(options, **server);
-  const std::string why = WaitForStop(options.lifecycle, signals, **server);
-  const int code = DrainServer(options.lifecycle, why, signals, **server);
+  ServiceNotice notice(std::getenv("NOTIFY_SOCKET"));
+  const std::string why =
+      WaitForStop(options.lifecycle, signals, notice, **server);
+  const int code =
+      DrainServer(options.lifecycle, why, signals, notice, **server);
   signals.OnStateWanted({});
   server->reset();
   // While an end that takes too long is still ended: what is left to free waits

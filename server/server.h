@@ -90,6 +90,7 @@ class Server {
   // neither ready nor live, or nothing.
   std::optional<std::string> Look();
 
+  bool is_ready() const { return readiness_.is_ready(); }
   // Whether it was told to stop: by BeginDrain(), or a client with the scope
   // admin; then the caller drains it.
   bool is_draining() const {

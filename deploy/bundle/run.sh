@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the program of this name, which lies in libexec/ of a bundle
-# (scripts/bundle.sh), with the bundle's libraries and this machine's torch:
+# (scripts/bundle.sh), a package or another installation, with the libraries there
+# and this machine's torch:
 #
 #   bin/ferry-server [--torch DIR] FLAGS..
 #
@@ -24,7 +25,7 @@ print(found.submodule_search_locations[0] if found else "")' 2>/dev/null) ||
     FERRY_TORCH=
 fi
 
-libraries=$home/lib
+libraries=$home/lib/ferry:$home/lib
 if [ -n "$FERRY_TORCH" ]; then
   if [ ! -e "$FERRY_TORCH/lib/libtorch_cpu.so" ]; then
     echo "${0##*/}: expected lib/libtorch_cpu.so in $FERRY_TORCH, got none" >&2

@@ -46,7 +46,9 @@ SECONDS = 30
 # them, and by one whose rows cost all.
 DEVICES = {"alpha 20 ms, beta 0.5 ms": (40, 20, 0.5),
            "alpha 1 ms, beta 0.975 ms": (40, 1, 0.975)}
-ROWS_PER_REQUEST = (4, 40)
+# Requests that a job has under way, 0: its default, which fills the batches; and the
+# rows of each.
+JOBS = ((1, 1), (1, 4), (0, 40))
 MOST_P99 = 1.1
 LEAST_BUSY = 0.9
 
@@ -157,18 +159,34 @@ def online(programs, rate, seconds):
     return point["latency"]["p99_us"] / 1e3
 
 
-def beside(programs, device, rows_per_request, options, seconds):
+def expected_p99_ms(device, outstanding, rows_per_request):
+    """Returns two batches' time, by decision 0064: a request comes when one has begun,
+    and is in the next. With a job each batch has the online rows that came during the
+    one before, and the job's."""
+    max_batch, alpha_ms, beta_ms = device
+    full = alpha_ms + beta_ms * max_batch
+    if outstanding == 0:
+        return 2 * full
+    rate = ONLINE * max_batch / full  # rows a ms
+    job_rows = outstanding * rows_per_request
+    return 2 * min(full, (alpha_ms + beta_ms * job_rows) / (1 - beta_ms * rate))
+
+
+def beside(programs, device, job_shape, options, seconds):
     """Returns p99 alone and beside a job, and how busy the device was."""
     max_batch, alpha_ms, beta_ms = device
     capacity = max_batch / (alpha_ms + beta_ms * max_batch) * 1e3
+    outstanding, rows_per_request = job_shape
+    flags = [f"--rows-per-request={rows_per_request}"]
+    if outstanding:
+        flags.append(f"--outstanding={outstanding}")
     ratios, busy, carried, alone = [], [], [], []
     with server(programs, device), tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         rows = [write_rows(folder, "npy")]
         for pair in range(options.pairs):
             before = online(programs, ONLINE * capacity, seconds)
-            job = start(rows, folder / f"out-{pair}",
-                        f"--rows-per-request={rows_per_request}")
+            job = start(rows, folder / f"out-{pair}", *flags)
             try:
                 time.sleep(2)  # the file is read
                 first, began = measuring.metrics(), time.monotonic()
@@ -188,7 +206,9 @@ def beside(programs, device, rows_per_request, options, seconds):
             ratios.append(together / before)
             busy.append(grown("ferry_compute_busy_seconds_total"))
             carried.append(grown("ferry_batch_rows_sum") / capacity)
-    return {"p99_alone_ms": measuring.median(alone),
+    return {"outstanding": outstanding, "rows_per_request": rows_per_request,
+            "p99_alone_ms": measuring.median(alone),
+            "expected_p99_ms": expected_p99_ms(device, *job_shape),
             "p99_ratio": measuring.median(ratios), "ratios": ratios,
             "busy": measuring.median(busy),
             "rows_of_capacity": measuring.median(carried)}
@@ -198,19 +218,18 @@ def measure(options):
     result = measuring.describe(
         "batch", f"jobs of {ROWS:,} rows that are killed {KILLS} times and stopped "
         f"{STOPS} times give the results of an undisturbed run, and no end costs more "
-        "than a shard; beside online load at a half the device is busy at least "
-        f"{LEAST_BUSY:.0%} of the time, with a p99 at most {MOST_P99} times that "
-        "alone where jobs ask for few rows at once", options.command)
+        "than a shard; beside online load at a half a job that has one row under way "
+        f"keeps the device busy at least {LEAST_BUSY:.0%} of the time, with a p99 at "
+        f"most {MOST_P99} times that alone; what more rows cost", options.command)
     seconds = options.seconds or SECONDS
     with server(options.programs, JOB_DEVICE):
         jobs = {form: disturb(form) for form in FORMATS}
-    loads = {name: {rows: beside(options.programs, device, rows, options, seconds)
-                    for rows in ROWS_PER_REQUEST}
-             for name, device in DEVICES.items()}
+    loads = {name: [beside(options.programs, device, shape, options, seconds)
+                    for shape in JOBS] for name, device in DEVICES.items()}
     jobs_hold = all(
         job["is_same"] and job["last_code"] == 0 and job["most_again"] <= SHARD_ROWS and
         job["killed"] + job["stopped"] == KILLS + STOPS for job in jobs.values())
-    few = [by_rows[ROWS_PER_REQUEST[0]] for by_rows in loads.values()]
+    few = [by_shape[0] for by_shape in loads.values()]
     result |= {"jobs": jobs, "loads": loads, "passed": jobs_hold and all(
         one["busy"] >= LEAST_BUSY and one["p99_ratio"] <= MOST_P99 for one in few)}
     page = (
@@ -230,14 +249,17 @@ def measure(options):
         f"job, {options.pairs} pairs; medians. Full batches of 40 rows carry 1,000 "
         "rows/s on both devices.\n\n" +
         measuring.table(
-            ["device, a batch of b rows: alpha + beta b", "rows a request of the job",
-             "p99 alone, ms", "p99 beside / alone", "busy",
-             "rows, of full batches'"],
-            [[name, rows, f"{one['p99_alone_ms']:.1f}", f"{one['p99_ratio']:.2f}",
+            ["device, a batch of b rows: alpha + beta b", "the job's requests under way",
+             "rows of each", "p99 alone, ms", "p99 beside / alone",
+             "two batches' time / p99 alone", "busy", "rows, of full batches'"],
+            [[name, one["outstanding"] or "default", one["rows_per_request"],
+              f"{one['p99_alone_ms']:.1f}", f"{one['p99_ratio']:.2f}",
+              f"{one['expected_p99_ms'] / one['p99_alone_ms']:.2f}",
               f"{one['busy']:.0%}", f"{one['rows_of_capacity']:.0%}"]
-             for name, by_rows in loads.items() for rows, one in by_rows.items()]) +
+             for name, by_shape in loads.items() for one in by_shape]) +
         "\nAn online request waits for the batch that runs when it comes, which with a "
-        "job is always one: so its p99 grows with the rows that a job has in a batch. "
-        "Where a batch costs much by itself, a device that is full of rows has long "
-        "batches, and a short p99 costs rows.\n")
+        "job is always one, and for its own. With j rows of a job in each batch and r "
+        "online rows a ms both take (alpha + beta j) / (1 - beta r) ms, at most a full "
+        "batch's time: a device that is full of rows has long batches, and a short p99 "
+        "costs rows (decision 0064).\n")
     return result, page

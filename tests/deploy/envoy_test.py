@@ -5,11 +5,13 @@ configuration that is shipped no client harms another.
 Skipped where scripts/envoy.sh has not been run.
 """
 
+import base64
 import contextlib
 import json
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import tempfile
 import time
@@ -39,6 +41,7 @@ SETTLES_S, MEASURED_S = 8, 8
 POLICY = ("envoy.extensions.load_balancing_policies."
           "client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin")
 TYPE = "type.googleapis.com/"
+JSON = ROOT / "deploy" / "envoy" / "json.yaml"
 SHIPPED = ROOT / "deploy" / "envoy" / "envoy.yaml"
 BOUND = "max_tokens: 20000, tokens_per_fill: 20000,"
 FEW = 100
@@ -288,6 +291,54 @@ class EnvoyTest(unittest.TestCase):
         flooder = self.connect(address)
         proxy_bounds.ask(flooder)
         self.assertEqual(flooder.read_all()[-1].type, http2_frames.GOAWAY)
+
+    def test_json_of_curl(self):
+        server = FerryProcess(models=["echo"])
+        self.addCleanup(server.stop)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        descriptor = pathlib.Path(folder.name) / "inference.pb"
+        subprocess.run(["protoc", "--include_imports", f"-I{ROOT}",
+                        f"--descriptor_set_out={descriptor}",
+                        ROOT / "proto" / "inference.proto"], check=True)
+        port, admin_port = free_port(), free_port()
+        text = JSON.read_text()
+        for old, new in (("port_value: 8080", f"port_value: {port}"),
+                         ("port_value: 8001", f"port_value: {server.port}"),
+                         ("proto_descriptor: inference.pb",
+                          f"proto_descriptor: {descriptor}"),
+                         ("static_resources:", "admin: {address: {socket_address: "
+                          f"{{address: 127.0.0.1, port_value: {admin_port}}}}}}}\n"
+                          "static_resources:")):
+            text = replace_once(text, old, new)
+        self.run_envoy(text, admin_port)
+
+        def ask(rpc, message):
+            told = subprocess.run(
+                ["curl", "--silent", "--header", "content-type: application/json",
+                 "--data", json.dumps(message), "--max-time", "20",
+                 "--write-out", "\n%{http_code}",
+                 f"http://127.0.0.1:{port}/inference.GRPCInferenceService/{rpc}"],
+                text=True, capture_output=True, check=True).stdout
+            body, code = told.rsplit("\n", 1)
+            return int(code), body
+
+        code, body = ask("ServerLive", {})
+        self.assertEqual((code, json.loads(body)), (200, {"live": True}))
+        rows = [float(i) for i in range(16)]
+        code, body = ask("ModelInfer", {"modelName": "echo", "inputs": [
+            {"name": "input", "datatype": "FP32", "shape": [1, 16],
+             "contents": {"fp32Contents": rows}}]})
+        self.assertEqual(code, 200, body)
+        raw = base64.b64decode(json.loads(body)["rawOutputContents"][0])
+        self.assertEqual(list(struct.unpack("<16f", raw)), rows)
+        code, body = ask("ModelMetadata", {"name": "none"})
+        answer = json.loads(body)
+        self.assertEqual((code, answer["code"], answer["message"]), (
+            404, 5, "Request for unknown model: 'none' is not found"))
+        code, body = ask("ModelInfer", {"inputs": 1})
+        self.assertEqual(code, 400, body)
+        self.assertIn("inputs", body)
 
 
 if __name__ == "__main__":

@@ -136,6 +136,15 @@ class ManifestTest(unittest.TestCase):
         tests = (DEPLOY / "prometheus" / "rules_test.yaml").read_text()
         self.assertEqual(tests.count(f"- expr: {asked[0]['query']}\n"), 2)
 
+    def test_endpoint_picker_reads_what_there_is(self):
+        (picker,) = documents(DEPLOY / "gateway" / "endpoint_picker.yaml")
+        plugins = {one.get("name", one["type"]): one for one in picker["plugins"]}
+        (engine,) = plugins["metrics-extractor"]["parameters"]["engineConfigs"]
+        metrics = (ROOT / "docs" / "metrics.md").read_text()
+        self.assertIn(f"`{engine['queuedRequestsSpec']}`", metrics)
+        named = re.findall(r"pluginRef': '([^']+)'", str(picker))
+        self.assertEqual(set(named), set(plugins))
+
     def test_pods_that_are_scraped_are_those_of_the_deployment(self):
         (monitor,) = documents(DEPLOY / "prometheus" / "pod_monitor.yaml")
         (deployment,) = documents(DEPLOY / "kubernetes" / "deployment.yaml")

@@ -1,8 +1,11 @@
 """How the process starts, and how it says that it cannot."""
 
 import os
+import pathlib
 import shutil
+import signal
 import socket
+import tempfile
 import unittest
 from unittest import mock
 
@@ -179,6 +182,66 @@ class StartTest(unittest.TestCase):
             self.assertEqual(whole.shape, (2, 1024))
             self.assertTrue(np.isfinite(whole).all())
             np.testing.assert_allclose(whole[1:], part, rtol=0.05, atol=0.05)
+
+
+class SystemdTest(unittest.TestCase):
+    """What a server tells systemd, whose place a socket takes."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="ferry-notify-")
+        self.addCleanup(folder.cleanup)
+        path = pathlib.Path(folder.name) / "notify"
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(self.socket.close)
+        self.socket.settimeout(10)
+        self.socket.bind(str(path))
+        patch = mock.patch.dict(os.environ, {"NOTIFY_SOCKET": str(path)})
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def message(self):
+        return self.socket.recv(4096).decode().splitlines()
+
+    def serve(self, *flags, **options):
+        """Returns a server, with what its first message says."""
+        server = FerryProcess(*flags, **options)
+        self.addCleanup(server.stop)
+        return server, self.message()
+
+    def test_serves_and_turns_and_stops(self):
+        server, first = self.serve()
+        self.assertEqual(first, ["READY=1", "WATCHDOG=1", "STATUS=ready"])
+        self.assertEqual(server.get("/v2/health/ready")[0], 200)
+        for _ in range(2):
+            self.assertEqual(self.message(), first)
+        server.signal()
+        last = first
+        while last == first:
+            last = self.message()
+        self.assertEqual(last, ["STOPPING=1", "STATUS=drains signal=TERM"])
+        self.assertEqual(server.wait(), 0)
+        self.socket.setblocking(False)
+        self.assertRaises(BlockingIOError, self.message)
+
+    def test_a_main_thread_that_hangs_is_silent(self):
+        server, first = self.serve()
+        server.signal(signal.SIGSTOP)
+        self.socket.settimeout(2)
+        with self.assertRaises(TimeoutError):
+            while True:
+                self.message()
+        server.signal(signal.SIGCONT)
+        self.assertEqual(self.message(), first)
+
+    def test_a_server_that_lacks_a_model_serves_but_is_not_ready(self):
+        folder = pathlib.Path(ferry_process.write_repository(["echo"]))
+        self.addCleanup(shutil.rmtree, folder)
+        (folder / "bad").mkdir()
+        (folder / "bad" / "config.pbtxt").write_text("no_such_field: 1\n")
+        server, first = self.serve("--exit-on-error=false",
+                                   f"--model-repository={folder}", models=None)
+        self.assertEqual(first[-1], "STATUS=serves, but is not ready")
+        self.assertEqual(server.get("/v2/health/ready")[0], 503)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,12 @@
+# Says what is in the package that CPack makes just now, and where it goes;
+# packages.cmake names this file.
+set(CPACK_COMPONENTS_ALL Unspecified)
+if(CPACK_GENERATOR STREQUAL "DEB")
+  list(APPEND CPACK_COMPONENTS_ALL system)
+  set(CPACK_DEB_COMPONENT_INSTALL ON)
+  set(CPACK_SET_DESTDIR ON)
+  set(CPACK_INSTALL_PREFIX /opt/ferry)
+else()
+  set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
+  set(CPACK_COMPONENT_INCLUDE_TOPLEVEL_DIRECTORY ON)
+endif()

@@ -1,0 +1,361 @@
+#!/usr/bin/env python3
+"""Shows that Ferry's deb installs, serves under systemd, and goes again.
+
+  scripts/check_package.py [--bin DIR]
+
+Makes the deb of the build tree DIR (build/release) by CPack, twice, the second time
+with a later version; boots a bare Debian 12 with systemd in a container of
+systemd-nspawn, and there installs it, with what it needs of Debian's packages.
+Checked are:
+
+  start     the unit is active once models are loaded and warm, not before
+  watchdog  a server that stops turning is ended and started again
+  upgrade   a server under load answers all of it, and goes on until it is restarted
+  timers    the servers sleep and wake by the clock
+  stop      where the machine goes down, servers drain before its network ends
+  boot      what is enabled serves again
+  purge     no file of the package is left, and all files of the operator's
+  tarball   its programs run where Debian's libraries are
+
+Needs root, .venv (scripts/setup.sh), network, and of Debian: mmdebstrap and
+systemd-container. All is gone when the script ends. Exits 1 with what was expected
+and found.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from checking import ASK, PYTHON, ROOT, fail, run, say, started, wait_until
+import ferry_process
+
+TOOLS = ("mmdebstrap", "systemd-nspawn", "nsenter", "cpack", "dpkg-shlibdeps")
+UNIT = "ferry@slice-0"
+# What dpkg, apt, systemd and the journal write, and what is no disk.
+IGNORED = re.compile(r"/(dev|proc|run|sys|tmp|root|site)(/|$)|/var/(cache|lib/(apt|dpkg|"
+                     r"systemd|private)|log|tmp)(/|$)|/etc/(ld\.so\.cache|machine-id|"
+                     r"\.updated|apt/)|/var/\.updated|\.dpkg-")
+# What the operator writes; purging leaves it.
+ENVIRONMENT = "/etc/ferry/slice-0.env"
+MODELS = "/var/lib/ferry/models"
+WATCHDOG_S = 30
+LOAD_S = 60
+
+
+def make_packages(build, work):
+    """Returns the debs of this version and of the next one, and the tarball."""
+    version = re.search(r"^project\(Ferry VERSION (\S+)",
+                        (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE).group(1)
+    first, *rest = version.split(".")
+    later = ".".join([first, *rest[:-1], str(int(rest[-1]) + 1)])
+    for number, kinds in ((version, "DEB;TGZ"), (later, "DEB")):
+        run("cpack", "--config", build / "CPackConfig.cmake", "-G", kinds, "-R",
+            number, "-B", work / "packages")
+    debs = [work / "packages" / f"ferry_{number}_amd64.deb"
+            for number in (version, later)]
+    tarball, = (work / "packages").glob("*.tar.gz")
+    for path in (*debs, tarball):
+        if not path.exists():
+            fail(f"expected {path.name}, got {sorted((work / 'packages').iterdir())}")
+        say(f"{path.name}: {path.stat().st_size >> 10} KiB")
+    say("  needs " + run("dpkg-deb", "--field", debs[0], "Depends"))
+    return debs, tarball
+
+
+def write_models(build, folder):
+    scripts = folder.parent / "scripts"
+    scripts.mkdir()
+    run(build / "tests" / "write_scripts", scripts)
+    for name in ("linear", "sim"):
+        (folder / name / "1").mkdir(parents=True)
+    shutil.copy(scripts / "linear.pt", folder / "linear" / "1" / "model.pt")
+    shutil.copy(ROOT / "deploy/bundle/sim.pbtxt", folder / "sim" / "config.pbtxt")
+
+
+class Machine:
+    """A Debian that systemd has booted in a container, on the host's network."""
+
+    def __init__(self, root, log, torch):
+        self.root = root
+        command = ["systemd-nspawn", f"--directory={root}", "--boot", "--register=no",
+                   "--keep-unit", "--console=pipe", f"--bind-ro={torch}:/site",
+                   "--resolv-conf=copy-host", "--timezone=off"]
+        self.started = started(command, log)
+        self.process = self.started.__enter__()
+        self.first = None
+        wait_until("a systemd in the container", self.has_booted)
+
+    def has_booted(self):
+        if self.process.poll() is not None:
+            fail(f"systemd-nspawn ended with {self.process.returncode}")
+        found = subprocess.run(["pgrep", "-P", str(self.process.pid)], text=True,
+                               capture_output=True, check=False).stdout.split()
+        if not found:
+            return False
+        self.first = found[0]
+        state = self.ask("systemctl is-system-running").stdout.strip()
+        return state in ("running", "degraded")
+
+    def ask(self, line, **options):
+        """Returns the end of a command line of its shell."""
+        return subprocess.run(
+            ["nsenter", "--target", self.first, "--all", "--", "/usr/bin/env", "-i",
+             "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8",
+             "DEBIAN_FRONTEND=noninteractive", "/bin/sh", "-c", line], text=True,
+            check=False, capture_output=True, **options)
+
+    def run(self, line):
+        done = self.ask(line)
+        if done.returncode != 0:
+            fail(f"in the container: {line}: exit code {done.returncode}\n"
+                 f"{done.stdout}{done.stderr}\n{self.journal()}")
+        return done.stdout.strip()
+
+    def journal(self):
+        return self.ask(f"journalctl --no-pager --lines=30 --unit={UNIT}").stdout
+
+    def show(self, name, unit=UNIT):
+        return self.run(f"systemctl show --property={name} --value {unit}")
+
+    def wait_until(self, what, condition, timeout=60):
+        if not ferry_process.wait_until(condition, timeout):
+            fail(f"expected within {timeout} s: {what}\n{self.journal()}")
+
+    def power_off(self):
+        self.ask("systemctl poweroff")
+        self.process.wait(120)
+        self.end()
+
+    def end(self):
+        self.started.__exit__(None, None, None)
+
+
+def files_of(root):
+    """Returns the files of a system, without those that change by themselves."""
+    found = set()
+    for folder, folders, files in os.walk(root):
+        inside = "/" + os.path.relpath(folder, root).removeprefix(".")
+        folders[:] = [name for name in folders
+                      if not IGNORED.search(os.path.join(inside, name))]
+        for name in (*folders, *files):
+            path = os.path.join(inside, name)
+            if not IGNORED.search(path):
+                found.add(path)
+    return found
+
+
+def ask_models(port):
+    for line in run(PYTHON, "-c", ASK, port).splitlines():
+        say(f"  {line}")
+
+
+def is_ready(port):
+    done = subprocess.run(
+        ["curl", "--silent", "--fail", "--max-time", "5",
+         f"http://127.0.0.1:{port}/v2/health/ready"], check=False,
+        capture_output=True)
+    return done.returncode == 0
+
+
+def check_start(machine, ports):
+    began = machine.run("date +%s%N")
+    machine.run(f"systemctl enable --now {UNIT} ferry.target")
+    machine.wait_until("an active unit", lambda: machine.show("ActiveState") ==
+                       "active")
+    if not is_ready(ports[1]):
+        fail(f"expected a server that is ready once its unit is active\n"
+             f"{machine.journal()}")
+    ended = machine.run("date +%s%N")
+    status, kind = machine.show("StatusText"), machine.show("Type")
+    if (status, kind) != ("ready", "notify"):
+        fail(f"expected a unit that tells it is ready, got {kind}, '{status}'")
+    user = machine.run(f"stat --format=%u /proc/{machine.show('MainPID')}")
+    if user == "0":
+        fail("the server runs as root")
+    ask_models(ports[0])
+    say(f"start: active once it is ready, after "
+        f"{(int(ended) - int(began)) / 1e9:.1f} s, as the user {user}")
+
+
+def check_watchdog(machine, ports):
+    before = machine.show("MainPID")
+    machine.run(f"kill -STOP {before}")
+    machine.wait_until("a server that has stopped turning is started again",
+                       lambda: machine.show("MainPID") not in (before, "0") and
+                       machine.show("ActiveState") == "active", WATCHDOG_S + 60)
+    said = machine.run(f"journalctl --no-pager --unit={UNIT}")
+    for expected in ("Watchdog timeout", "result 'watchdog'"):
+        if expected not in said:
+            fail(f"expected '{expected}' in the journal:\n{said[-4000:]}")
+    ask_models(ports[0])
+    say("watchdog: a server that was stopped was ended and started again")
+
+
+def check_upgrade(machine, deb, ports):
+    before = machine.show("MainPID")
+    load = f"""/opt/ferry/bin/ferry-bench run -u 127.0.0.1:{ports[0]} -m sim \
+--outstanding 8 --warm-up-secs 0 --duration-secs {LOAD_S} --fail-if 'errors>0%' """
+    with subprocess.Popen(
+            ["nsenter", "--target", machine.first, "--all", "--", "/bin/sh", "-c",
+             load], text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT) as bench:
+        said = machine.run(f"apt-get install --yes /packages/{deb.name} 2>&1")
+        if bench.poll() is not None:
+            fail("the load ended before the upgrade")
+        after = machine.show("MainPID")
+        output, _ = bench.communicate(timeout=LOAD_S + 60)
+    if bench.returncode != 0:
+        fail(f"expected no error of a server that is upgraded:\n{output}")
+    if before != after or "the servers that run are still those" not in said:
+        fail(f"expected a server that runs on, and words of it, got the process "
+             f"{after} after {before}:\n{said}")
+    machine.run(f"systemctl restart {UNIT}")
+    ask_models(ports[0])
+    say("upgrade: all of a load was answered; the next start has the new files")
+
+
+def check_timers(machine, ports):
+    for timer, state, seen in (("ferry-sleep", "inactive", False),
+                               ("ferry-wake", "active", True)):
+        folder = f"/run/systemd/system/{timer}.timer.d"
+        machine.run(f"mkdir -p {folder} && printf '[Timer]\\nOnCalendar=\\n"
+                    f"OnActiveSec=1s\\nAccuracySec=100ms\\n' >{folder}/soon.conf && "
+                    f"systemctl daemon-reload && systemctl start {timer}.timer")
+        machine.wait_until(f"{timer}.timer: a unit that is {state}", lambda: (
+            machine.show("ActiveState") == state and is_ready(ports[1]) == seen))
+        machine.run(f"systemctl stop {timer}.timer")
+    if machine.show("Result") != "success":
+        fail(f"expected servers that sleep to end well\n{machine.journal()}")
+    say("timers: the servers sleep and wake")
+
+
+def check_stop(machine):
+    """Ends the machine, with a request under way, and reads what it wrote."""
+    machine.run(f"systemctl start {UNIT}")
+    machine.power_off()
+    said = run("journalctl", "--no-pager", f"--directory={machine.root}/var/log/journal",
+               "--output=cat").splitlines()
+
+    def last(text):
+        found = [i for i, line in enumerate(said) if text in line]
+        if not found:
+            fail(f"expected '{text}' in the journal:\n" + "\n".join(said[-60:]))
+        return found[-1]
+
+    order = [last("drains signal=TERM"), last(" info stopped"),
+             last("ferry@slice-0.service: Deactivated successfully"),
+             last("Stopped target network-online.target")]
+    if order != sorted(order):
+        fail(f"expected a drain before the network's end, got lines {order}:\n" +
+             "\n".join(said[-60:]))
+    say("stop: the server drained before the network's end")
+
+
+def check_purge(machine, before):
+    machine.run("apt-get purge --yes ferry 2>&1")
+    left = files_of(machine.root) - before
+    kept = {path for path in left if path.startswith(("/etc/ferry", "/var/lib/ferry"))}
+    wrong = {path for path in left - kept if "ferry" in path}
+    if wrong or ENVIRONMENT not in kept or f"{MODELS}/sim/config.pbtxt" not in kept:
+        fail(f"expected the operator's files and no others, got {sorted(wrong)} and "
+             f"{sorted(kept)}")
+    state = machine.show("LoadState")
+    if state != "not-found":
+        fail(f"expected no unit after the purge, got one that is {state}")
+    say(f"purge: nothing is left but {len(kept)} files and folders of the operator")
+
+
+def check_tarball(machine, tarball):
+    line = (f"mkdir /opt/unpacked && tar -xzf /packages/{tarball.name} -C /opt/unpacked "
+            "--strip-components=1 && /opt/unpacked/bin/ferry-server --version && "
+            "rm -r /opt/unpacked")
+    say(f"tarball: {machine.run(line)}")
+
+
+def make_root(work):
+    """Makes a bare Debian with systemd, as scripts/lib.sh does."""
+    run("bash", "-c", f"""source scripts/lib.sh
+make_root 'making a bare Debian 12 with systemd' {shlex.quote(str(work / 'root'))} \
+--variant=minbase --include=systemd,systemd-sysv,dbus""", cwd=ROOT)
+    return work / "root"
+
+
+def install(machine, deb, ports):
+    machine.run("apt-get update 2>&1")
+    machine.run(f"apt-get install --yes --no-install-recommends /packages/{deb.name} 2>&1")
+    version = machine.run("/opt/ferry/bin/ferry-server --version")
+    text = machine.run("cat /opt/ferry/share/ferry/slice.env")
+    for name, value in (("DEVICE", "cpu"), ("GRPC_PORT", ports[0]),
+                        ("METRICS_PORT", ports[1]), ("TORCH", "/site/torch"),
+                        ("DRAIN_DELAY_SECS", 1)):
+        text, count = re.subn(rf"^FERRY_{name}=.*$", f"FERRY_{name}={value}", text,
+                              flags=re.MULTILINE)
+        if count != 1:
+            fail(f"expected FERRY_{name} in slice.env once, got it {count} times")
+    (machine.root / ENVIRONMENT[1:]).write_text(text)
+    shutil.copytree(machine.root.parent / "models", machine.root / MODELS[1:],
+                    dirs_exist_ok=True)
+    say(f"installed: {version}")
+
+
+def check(build, work):
+    debs, tarball = make_packages(build, work)
+    write_models(build, work / "models")
+    say("making a bare Debian 12 with systemd")
+    root = make_root(work)
+    shutil.copytree(work / "packages", root / "packages",
+                    ignore=lambda folder, names: [name for name in names
+                                                  if name.startswith("_")])
+    torch = next((ROOT / ".venv" / "lib").glob("python3*/site-packages"))
+    ports = ferry_process.free_port(), ferry_process.free_port()
+    machine = Machine(root, work / "console.log", torch)
+    try:
+        before = files_of(root)
+        install(machine, debs[0], ports)
+        check_start(machine, ports)
+        check_watchdog(machine, ports)
+        check_upgrade(machine, debs[1], ports)
+        check_timers(machine, ports)
+        check_stop(machine)
+        machine = Machine(root, work / "console.log", torch)
+        machine.wait_until("what is enabled serves after a boot",
+                           lambda: machine.show("ActiveState") == "active")
+        ask_models(ports[0])
+        say("boot: what is enabled serves again")
+        check_tarball(machine, tarball)
+        check_purge(machine, before)
+        machine.power_off()
+    finally:
+        machine.end()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release",
+                        metavar="DIR", help="the build tree")
+    build = parser.parse_args().bin.resolve()
+    missing = [tool for tool in TOOLS if not shutil.which(tool)]
+    if missing:
+        fail(f"no {', '.join(missing)}; apt-get install --no-install-recommends "
+             "mmdebstrap systemd-container util-linux cmake dpkg-dev")
+    if os.geteuid() != 0 or not PYTHON.exists():
+        fail("needs root, and .venv of scripts/setup.sh")
+    for path in ("CPackConfig.cmake", "bin/ferry-server", "tests/write_scripts"):
+        if not (build / path).exists():
+            fail(f"no {path} in {build}; scripts/build.sh makes it")
+    work = pathlib.Path(tempfile.mkdtemp(prefix="ferry-check-package.", dir="/var/tmp"))
+    try:
+        check(build, work)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
