@@ -459,6 +459,7 @@ std::optional<std::string> Server::Look() {
     refused += acceptor->counts().not_taken;
   }
   fence_log_.Look(CountFenced(), refused, now);
+  LookAtClosedConnections(now);
   if (trust_ != nullptr) {
     trust_->Look();
   }
@@ -570,6 +571,9 @@ void Server::FlushReplies(TimePoint until) {
        now = clock.Now()) {
     SleepUntil(std::min(until, now + kQuietPoll));
   }
+  // Those that are left end with the process: with nothing unread they are not
+  // reset.
+  LookAtClosedConnections(clock.Now());
 }
 
 absl::Status Server::FinishDrain(TimePoint until) {

@@ -19,6 +19,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "base/mutex.h"
+#include "server/net/lingering.h"
 #include "server/net/open_files.h"
 
 namespace ferry {
@@ -68,6 +69,7 @@ bool MayGoOn(FrameCounter& counter, const msghdr& message, size_t size) {
 struct Connection {
   std::atomic<bool> has_sent{false};
   Mutex mutex;
+  bool is_open ABSL_GUARDED_BY(mutex) = false;
   std::optional<std::string> peer ABSL_GUARDED_BY(mutex);  // that has it
   bool is_ended ABSL_GUARDED_BY(mutex) = false;            // it floods
   // It has one where it is plain and open.
@@ -138,6 +140,7 @@ class Connections {
       }
       connection->peer = peer;
     }
+    connection->is_open = true;
     connection->has_sent.store(false, std::memory_order_relaxed);
     if (frames == Frames::kPlain) {
       connection->counter.emplace(Bounds(), totals, Clock::Steady().Now());
@@ -145,11 +148,16 @@ class Connections {
     return true;
   }
 
-  void Close(int fd) {
-    if (Connection* const connection = Find(fd)) {
-      MutexLock lock(connection->mutex);
-      Close(*connection);
+  // Returns whether it was open, and was not ended for what its client sent.
+  bool Close(int fd) {
+    Connection* const connection = Find(fd);
+    if (connection == nullptr) {
+      return false;
     }
+    MutexLock lock(connection->mutex);
+    const bool was_good = connection->is_open && !connection->is_ended;
+    Close(*connection);
+    return was_good;
   }
 
   Connection* Find(int fd) const {
@@ -164,6 +172,7 @@ class Connections {
     if (const auto peer = std::exchange(connection.peer, std::nullopt)) {
       peers_.Remove(*peer);
     }
+    connection.is_open = false;
     connection.is_ended = false;
     connection.counter.reset();
   }
@@ -174,6 +183,11 @@ class Connections {
 };
 
 std::atomic<Connections*> all{nullptr};  // null: none has come yet
+
+Lingering& Closed() {
+  static auto* const closed = new Lingering;  // for each thread
+  return *closed;
+}
 
 Connection* Find(int fd) {
   const Connections* const connections = all.load(std::memory_order_acquire);
@@ -213,6 +227,8 @@ bool FenceConnection(int fd, const std::string& peer, Frames frames,
   all.store(connections, std::memory_order_release);
   return connections->Open(fd, peer, frames, bounds);
 }
+
+void LookAtClosedConnections(TimePoint now) { Closed().Look(now); }
 
 FenceCounts CountFenced() {
   FenceCounts counts;
@@ -260,8 +276,9 @@ ssize_t sendmsg(int fd, const msghdr* message, int flags) {
 int shutdown(int fd, int how) noexcept {
   ferry::Connections* const connections =
       ferry::all.load(std::memory_order_acquire);
-  if (connections != nullptr) {
-    connections->Close(fd);
+  if (connections != nullptr && connections->Close(fd) && how == SHUT_RDWR &&
+      ferry::Closed().Keep(fd, ferry::Clock::Steady().Now())) {
+    return 0;
   }
   return static_cast<int>(syscall(SYS_shutdown, fd, how));
 }

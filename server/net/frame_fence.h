@@ -1,9 +1,11 @@
 // FrameFence counts the connections of each peer, and the frames of each
 // connection that gRPC reads, before gRPC does; it ends a connection that
-// floods.
+// floods, and keeps one that gRPC closes until its client has read all
+// (lingering.h).
 //
 // It stands in the place of recvmsg(2), for plain connections, and of
-// SSL_read(3), for those with TLS, by which gRPC's library reads: a function of
+// SSL_read(3), for those with TLS, by which gRPC's library reads, and of
+// shutdown(2), which it calls before it closes a connection: a function of
 // that name in the program comes before the system's (ld.so(8)). So nothing is
 // copied, no thread is added, and what a flood sends is read by nothing behind
 // it. The connection ends as if its client had closed it.
@@ -18,6 +20,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/clock.h"
 #include "server/net/connection_bounds.h"
 #include "server/net/frame_counter.h"
 
@@ -36,6 +39,10 @@ enum class Frames : uint8_t { kPlain, kInTls };
 // false where it passes the bounds: then nothing is counted.
 bool FenceConnection(int fd, const std::string& peer, Frames frames,
                      const ConnectionBounds& bounds);
+
+// Closes what gRPC has closed once its clients have read it. To be called twice
+// a second.
+void LookAtClosedConnections(TimePoint now);
 
 // Connections that were ended, by FrameFlood.
 using FenceCounts = std::array<uint64_t, kFrameFloodCount>;

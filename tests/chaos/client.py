@@ -68,7 +68,8 @@ class Client:
 
     def __init__(self, address, ledger, *, rate, seed, retries=True, channels=4,
                  metadata=lambda: None, versions=(1,),
-                 connect=grpc.aio.insecure_channel, options=(), only=None):
+                 connect=grpc.aio.insecure_channel, options=(), only=None,
+                 deadline_s=DEADLINE_S):
         self.ledger = ledger
         self.factor = 1  # a burst raises it
         self.seconds = []  # that answers took
@@ -77,6 +78,7 @@ class Client:
         self._metadata = metadata
         self._versions = versions
         self._only = only
+        self._deadline_s = deadline_s
         self._channels = [connect(address,
                                   options=[*channel_options(retries), *options])
                           for _ in range(channels)]
@@ -97,7 +99,7 @@ class Client:
             if len(self._tasks) < MOST_OUTSTANDING:
                 self.send()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=2 * DEADLINE_S)
+            await asyncio.wait(self._tasks, timeout=2 * self._deadline_s)
         for channel in self._channels:
             await channel.close()
 
@@ -119,7 +121,7 @@ class Client:
         began = time.monotonic()
         try:
             reply = await self._stubs[number % len(self._stubs)].ModelInfer(
-                request, timeout=DEADLINE_S, metadata=self._metadata())
+                request, timeout=self._deadline_s, metadata=self._metadata())
         except grpc.RpcError as error:
             self.ledger.settle(number, error.code().name, error.details() or "")
             return
