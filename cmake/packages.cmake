@@ -4,8 +4,11 @@
 #
 #   cd build/release && cpack              # ferry_<version>_<arch>.deb, .tar.gz
 #
-# All of the build has to be built. scripts/check_package.sh tries the deb.
+# All of the build has to be built. scripts/check_package.py tries the deb.
 # docs/deploy.md, "Packages".
+# Whatever the umask of the builder is.
+set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
+  GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(units ${CMAKE_SOURCE_DIR}/deploy/systemd)
 install(FILES ${units}/slice.env DESTINATION share/ferry)
 # Of the deb alone, as their places are no choice.

@@ -18,7 +18,6 @@ import filecmp
 import json
 import os
 import pathlib
-import re
 import shutil
 import signal
 import subprocess
@@ -32,7 +31,7 @@ import ferry_process
 TOOLS = ("buildah", "skopeo", "runc", "docker-registry", "nsenter")
 USER = 65532
 PROGRAM = "/opt/ferry/libexec/ferry-server"
-ENTRYPOINTS = {"ferry": [PROGRAM], "ferry-batch": ["python3", "-m", "ferry_batch"]}
+SERVER, BATCH = [PROGRAM], ["python3", "-m", "ferry_batch"]
 FLAGS = ["--model-repository=/opt/ferry/models", "--grpc-address=127.0.0.1"]
 
 
@@ -147,7 +146,7 @@ def check_batch(buildah, container, work):
     (rows / "rows.jsonl").write_text(json.dumps({"input": [1.0] * 16}) + "\n")
     with ferry_process.FerryProcess(models=["sim"]) as server:
         run(*buildah, "run", "--isolation", "chroot", "--volume", f"{rows}:/rows",
-            container, "--", *ENTRYPOINTS["ferry-batch"], "/rows/rows.jsonl",
+            container, "--", *BATCH, "/rows/rows.jsonl",
             "--output", "/rows/out", "-m", "sim", "-u", server.address)
     (written,) = (rows / "out").glob("part-*.jsonl")
     if json.loads(written.read_text())["output"] != [1.0] * 16:
@@ -161,11 +160,11 @@ def check(image, work):
     check_registry(image, work)
     buildah = ["buildah", "--root", work / "storage", "--runroot", work / "run"]
     container = run(*buildah, "from", f"docker-archive:{image}")
-    kind = re.sub(r"-\d.*", "", image.name)
     config = json.loads(run(*buildah, "inspect", container))["OCIv1"]["config"]
-    if config["Entrypoint"] != ENTRYPOINTS[kind] or config["User"] != f"{USER}:{USER}":
-        fail(f"expected {ENTRYPOINTS[kind]} of the user {USER}:{USER}, got {config}")
-    if kind == "ferry-batch":
+    if (config["Entrypoint"] not in (SERVER, BATCH) or
+            config["User"] != f"{USER}:{USER}"):
+        fail(f"expected {SERVER} or {BATCH} of the user {USER}:{USER}, got {config}")
+    if config["Entrypoint"] == BATCH:
         check_batch(buildah, container, work)
         return
 

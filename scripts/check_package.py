@@ -45,6 +45,24 @@ IGNORED = re.compile(r"/(dev|proc|run|sys|tmp|root|site)(/|$)|/var/(cache|lib/(a
 ENVIRONMENT = "/etc/ferry/slice-0.env"
 MODELS = "/var/lib/ferry/models"
 WATCHDOG_S = 30
+# Asks one after the other until one fails, and says what was told.
+ASK_ON = """
+import sys
+import numpy
+import tritonclient.grpc as triton
+client = triton.InferenceServerClient(f"127.0.0.1:{sys.argv[1]}")
+tensor = triton.InferInput("input", [1, 16], "FP32")
+tensor.set_data_from_numpy(numpy.ones([1, 16], numpy.float32))
+answers = 0
+try:
+    while True:
+        client.infer("sim", [tensor])
+        answers += 1
+        if answers == 1:
+            print("answers", flush=True)
+except triton.InferenceServerException as error:
+    print(f"{answers} answers, then {error.status().split('.')[-1]}")
+"""
 LOAD_S = 60
 
 
@@ -235,10 +253,16 @@ def check_timers(machine, ports):
     say("timers: the servers sleep and wake")
 
 
-def check_stop(machine):
-    """Ends the machine, with a request under way, and reads what it wrote."""
+def check_stop(machine, ports):
+    """Ends the machine, with requests under way, and reads what it wrote."""
     machine.run(f"systemctl start {UNIT}")
-    machine.power_off()
+    with subprocess.Popen([str(PYTHON), "-c", ASK_ON, str(ports[0])], text=True,
+                          stdout=subprocess.PIPE) as client:
+        client.stdout.readline()  # one is answered
+        machine.power_off()
+        told, _ = client.communicate(timeout=60)
+    if not re.fullmatch(r"\d+ answers, then UNAVAILABLE\n", told):
+        fail(f"expected answers, and UNAVAILABLE once the server is gone, got {told}")
     said = run("journalctl", "--no-pager", f"--directory={machine.root}/var/log/journal",
                "--output=cat").splitlines()
 
@@ -254,7 +278,7 @@ def check_stop(machine):
     if order != sorted(order):
         fail(f"expected a drain before the network's end, got lines {order}:\n" +
              "\n".join(said[-60:]))
-    say("stop: the server drained before the network's end")
+    say(f"stop: the server drained before the network's end: {told.strip()}")
 
 
 def check_purge(machine, before):
@@ -322,7 +346,7 @@ def check(build, work):
         check_watchdog(machine, ports)
         check_upgrade(machine, debs[1], ports)
         check_timers(machine, ports)
-        check_stop(machine)
+        check_stop(machine, ports)
         machine = Machine(root, work / "console.log", torch)
         machine.wait_until("what is enabled serves after a boot",
                            lambda: machine.show("ActiveState") == "active")

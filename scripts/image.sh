@@ -52,6 +52,8 @@ done
 [ -n "$torch" ] || torch=$(echo "$root"/.venv/lib/python3*/site-packages/torch)
 [ "$kind" = ferry-batch ] || [ -e "$torch/lib/libtorch_cpu.so" ] ||
   die "no lib/libtorch_cpu.so in '$torch'"
+[ "$kind" = ferry ] || [ "$cuda${bundle_flags[*]}" = no ] ||
+  die "--batch takes neither --cuda nor --bin: nothing of either is in it"
 if [ "$context_only" = no ]; then
   [ "$(id -u)" -eq 0 ] || die "needs root, for an image's files; --context does not"
   for program in mmdebstrap buildah; do

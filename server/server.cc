@@ -538,6 +538,7 @@ void Server::SayFarewell(TimePoint until) {
     SleepUntil(now + kQuietPoll);
     grpc_->SendGoaways();  // to those whose connection was not made yet
     unsent_.Enforce();
+    LookAtClosedConnections(now);
     const uint64_t refused_now = DrainRefusals();
     if (refused_now != refused) {
       refused = refused_now;
@@ -560,6 +561,7 @@ TimePoint Server::AwaitAnswers(TimePoint until) {
       return now;
     }
     unsent_.Enforce();
+    LookAtClosedConnections(now);
     SleepUntil(std::min(until, now + kAnswerPoll));
   }
   return until;
@@ -567,13 +569,11 @@ TimePoint Server::AwaitAnswers(TimePoint until) {
 
 void Server::FlushReplies(TimePoint until) {
   const Clock& clock = Clock::Steady();
-  for (TimePoint now = clock.Now(); now < until && unsent_.bytes() > 0;
+  for (TimePoint now = clock.Now();
+       (LookAtClosedConnections(now) || unsent_.bytes() > 0) && now < until;
        now = clock.Now()) {
     SleepUntil(std::min(until, now + kQuietPoll));
   }
-  // Those that are left end with the process: with nothing unread they are not
-  // reset.
-  LookAtClosedConnections(clock.Now());
 }
 
 absl::Status Server::FinishDrain(TimePoint until) {

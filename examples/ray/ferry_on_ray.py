@@ -2,13 +2,14 @@
 the bytes of requests and answers on to it and back.
 
 Ray places replicas, restarts and counts them; Ferry batches. Clients speak KServe v2
-to Serve's gRPC port. To copy from; the README beside it says how to run it.
+to Serve's gRPC port. To copy from; docs/deploy.md, "Ray Serve", says how to run it.
 
   serve start --grpc-port 9000 \\
       --grpc-servicer-functions ferry_on_ray.add_inference_service
   serve run ferry_on_ray:app server=ferry-server models=/var/lib/ferry/models
 """
 
+import asyncio
 import math
 import os
 import re
@@ -75,7 +76,8 @@ class ServerProcess:
     def __init__(self, server, models, flags):
         self.folder = tempfile.TemporaryDirectory(prefix="ferry-replica-")
         self.address = f"unix:{self.folder.name}/ferry.sock"
-        # Where the replica is killed, the kernel tells its server to drain.
+        # Where the replica is killed, the kernel tells its server to drain: by the end
+        # of the thread that starts it, Serve's own, which lasts as long as the replica.
         metrics_port = free_port()
         self.metrics = f"http://127.0.0.1:{metrics_port}/metrics"
         self.process = subprocess.Popen(
@@ -146,11 +148,12 @@ class Ferry:
         """Raises where the server is not live: Serve then replaces the replica."""
         await self.calls["ServerLive"](b"", timeout=2)
 
-    def record_autoscaling_stats(self):
-        return {"ferry_load": self.process.load()}
+    async def record_autoscaling_stats(self):
+        return {"ferry_load": await asyncio.to_thread(self.process.load)}
 
     def __del__(self):
-        self.process.stop()
+        if hasattr(self, "process"):  # it was started
+            self.process.stop()
 
     async def _pass_on(self, name, request, context):
         metadata = [(key, value) for key, value in context.invocation_metadata()

@@ -178,7 +178,7 @@ def drains_page(runs):
 def weighted(programs):
     """Returns the share of each server behind Envoy, by load and without."""
     ferry_process.SERVER = programs.path("ferry-server")
-    for name in ("bench", "launch"):
+    for name in ("server", "bench", "launch"):
         os.environ[f"FERRY_{name.upper()}"] = programs.path(f"ferry-{name}")
     import envoy_test  # pylint: disable=import-outside-toplevel
     case = envoy_test.EnvoyTest("test_each_gets_what_it_carries")
@@ -201,7 +201,7 @@ def measure(options):
         "has its part; ends within 20 s and 110 s lose none", options.command)
     fleets.SERVER = options.programs.path("ferry-server")
     rows, holds = [], True
-    result["runs"] = {}
+    result |= {"runs": {}, "weighted": weighted(options.programs)}
     for label, how in BALANCERS.items():
         measuring.say(label)
         run = asyncio.run(one_run(*how))
@@ -214,7 +214,6 @@ def measure(options):
                      f"{run['latency_ms']['p50']:.1f}",
                      f"{run['latency_ms']['p99']:.1f}"])
     result["drains"], all_answered = drains()
-    result["weighted"] = weighted(options.programs)
     result["passed"] = holds and all_answered
     page = ("The second server is told to end after "
             f"{DRAIN_AT:,} requests, with a delay of {fleets.DRAIN_DELAY_S} s, and "

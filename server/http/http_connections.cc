@@ -3,6 +3,8 @@
 
 #include <microhttpd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -40,8 +42,9 @@ void HttpConnections::ShutOne() {
   const auto oldest = std::find_if(
       by_last_request_.begin(), by_last_request_.end(),
       [&](const Open& open) { return of_peer[open.peer] == most; });
-  // The daemon finds its end at once, and closes it.
-  shutdown(FileOf(*oldest->connection), SHUT_RDWR);
+  // The daemon finds its end at once, and closes it. Not by shutdown(), which
+  // FrameFence has in its place for connections of gRPC.
+  syscall(SYS_shutdown, FileOf(*oldest->connection), SHUT_RDWR);
   by_last_request_.erase(oldest);
 }
 

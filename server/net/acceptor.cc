@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -205,7 +206,8 @@ size_t Acceptor::CountConnections() const {
 }
 
 void Acceptor::ShutConnections() const {
-  ForEachFileAt(name_, [](int fd) { shutdown(fd, SHUT_RDWR); });
+  // Not by shutdown(), which FrameFence has in its place: they do not linger.
+  ForEachFileAt(name_, [](int fd) { syscall(SYS_shutdown, fd, SHUT_RDWR); });
 }
 
 }  // namespace ferry

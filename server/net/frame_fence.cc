@@ -185,7 +185,8 @@ class Connections {
 std::atomic<Connections*> all{nullptr};  // null: none has come yet
 
 Lingering& Closed() {
-  static auto* const closed = new Lingering;  // for each thread
+  static auto* const closed =  // for each thread
+      new Lingering(FirstReservedFile(OpenFileLimit()));
   return *closed;
 }
 
@@ -228,7 +229,10 @@ bool FenceConnection(int fd, const std::string& peer, Frames frames,
   return connections->Open(fd, peer, frames, bounds);
 }
 
-void LookAtClosedConnections(TimePoint now) { Closed().Look(now); }
+bool LookAtClosedConnections(TimePoint now) {
+  Closed().Look(now);
+  return Closed().size() > 0;
+}
 
 FenceCounts CountFenced() {
   FenceCounts counts;

@@ -40,9 +40,9 @@ enum class Frames : uint8_t { kPlain, kInTls };
 bool FenceConnection(int fd, const std::string& peer, Frames frames,
                      const ConnectionBounds& bounds);
 
-// Closes what gRPC has closed once its clients have read it. To be called twice
-// a second.
-void LookAtClosedConnections(TimePoint now);
+// Closes what gRPC has closed once its clients have read it; returns whether
+// some of it is left. To be called twice a second.
+bool LookAtClosedConnections(TimePoint now);
 
 // Connections that were ended, by FrameFlood.
 using FenceCounts = std::array<uint64_t, kFrameFloodCount>;

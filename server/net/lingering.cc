@@ -12,8 +12,10 @@
 namespace ferry {
 namespace {
 
-// What a client may still send unread, of a connection that is kept.
+// What a client may still send unread, of a connection that is kept, and how
+// often a look reads as much.
 constexpr int kReceiveBytes = 4'096;
+constexpr int kMostReads = 16;
 
 // Whether the client has closed its side, or the connection is broken.
 bool HasEnded(ssize_t received) {
@@ -21,11 +23,12 @@ bool HasEnded(ssize_t received) {
          (received < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
-// Reads all that has come. Returns whether the connection is over.
+// Reads what has come, not for ever where more comes meanwhile. Returns whether
+// the connection is over.
 bool Discard(int fd) {
   char bytes[kReceiveBytes];
   ssize_t received = 1;
-  while (received > 0) {
+  for (int i = 0; i < kMostReads && received > 0; ++i) {
     received = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
   }
   return HasEnded(received);
@@ -43,7 +46,8 @@ bool Lingering::Keep(int fd, TimePoint now) {
     return false;
   }
   const int kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  if (kept < 0) {
+  if (kept < 0 || kept >= first_reserved_) {
+    close(kept);
     return false;
   }
   setsockopt(kept, SOL_SOCKET, SO_RCVBUF, &kReceiveBytes,

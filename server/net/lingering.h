@@ -27,6 +27,9 @@ class Lingering {
   static constexpr Duration kMost = std::chrono::seconds(2);
   static constexpr size_t kMostConnections = 1'024;
 
+  // Connections are kept by descriptors below `first_reserved`.
+  explicit Lingering(int first_reserved) : first_reserved_(first_reserved) {}
+
   // Has the socket stop sending, and keeps it by a descriptor of its own, so
   // that the caller may close its. Returns false, and does nothing, where its
   // client has gone, or no more can be kept: then the caller shuts it.
@@ -44,6 +47,7 @@ class Lingering {
     TimePoint until;
   };
 
+  const int first_reserved_;
   mutable Mutex mutex_;
   std::deque<Socket> sockets_ ABSL_GUARDED_BY(mutex_);  // the oldest first
 };

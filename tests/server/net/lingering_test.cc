@@ -5,9 +5,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <string>
+#include <thread>
 
 #include "server/net/frame_fence.h"
 #include "server/net/listen_sockets.h"
@@ -59,7 +61,7 @@ class LingeringTest : public testing::Test {
 
   LoopbackClient client_;
   int fd_ = -1;
-  Lingering lingering_;
+  Lingering lingering_{1 << 20};
 };
 
 TEST_F(LingeringTest, WithoutItAConnectionIsReset) {
@@ -123,6 +125,35 @@ TEST_F(LingeringTest, KeepsNoMoreThanItsBound) {
   close(fd_);
 }
 
+TEST_F(LingeringTest, TakesNoReservedDescriptor) {
+  Lingering lingering(0);
+  EXPECT_FALSE(lingering.Keep(fd_, kNow));
+  EXPECT_EQ(lingering.size(), 0u);
+  Answer();  // it is as it was
+  close(fd_);
+  EXPECT_EQ(ReadAll(), "the answer, end");
+}
+
+TEST_F(LingeringTest, ALookEndsWhereMoreAndMoreComes) {
+  ASSERT_TRUE(lingering_.Keep(fd_, kNow));
+  close(fd_);
+  std::atomic<bool> is_over{false};
+  std::thread sender([&] {
+    const std::string bytes(1 << 16, 'x');
+    while (!is_over && send(client_.fd(), bytes.data(), bytes.size(),
+                            MSG_NOSIGNAL | MSG_DONTWAIT) != 0) {
+    }
+  });
+  for (int i = 0; i < 100; ++i) {
+    lingering_.Look(kNow);
+  }
+  EXPECT_EQ(lingering_.size(), 1u);
+  lingering_.Look(kNow + Lingering::kMost);
+  EXPECT_EQ(lingering_.size(), 0u);
+  is_over = true;
+  sender.join();
+}
+
 TEST_F(LingeringTest, ConnectionsThatGrpcClosesLinger) {
   ASSERT_TRUE(FenceConnection(fd_, "one", Frames::kInTls, {}));
   SendUnread();
@@ -130,7 +161,32 @@ TEST_F(LingeringTest, ConnectionsThatGrpcClosesLinger) {
   shutdown(fd_, SHUT_RDWR);
   close(fd_);
   EXPECT_EQ(ReadAll(), "the answer, end");
-  LookAtClosedConnections(Clock::Steady().Now() + Lingering::kMost);
+  const TimePoint now = Clock::Steady().Now();
+  EXPECT_TRUE(LookAtClosedConnections(now));
+  EXPECT_FALSE(LookAtClosedConnections(now + Lingering::kMost));
+}
+
+TEST_F(LingeringTest, AConnectionThatIsEndedForAFloodDoesNot) {
+  ASSERT_TRUE(FenceConnection(fd_, "one", Frames::kPlain, {}));
+  std::string flood(24, 'p');  // the preface is not looked at
+  for (int i = 0; i < 2'300; ++i) {
+    flood += std::string("\0\0\x8\x6\0\0\0\0\0", 9) + "ping of8";
+  }
+  ASSERT_EQ(send(client_.fd(), flood.data(), flood.size(), 0),
+            static_cast<ssize_t>(flood.size()));
+  ssize_t size = 1;
+  while (size > 0) {
+    char bytes[0x4000];
+    iovec part = {.iov_base = bytes, .iov_len = sizeof(bytes)};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    size = recvmsg(fd_, &message, 0);
+  }
+  ASSERT_EQ(size, 0);  // as the fence has it; the client has not closed it
+  shutdown(fd_, SHUT_RDWR);
+  close(fd_);
+  EXPECT_FALSE(LookAtClosedConnections(Clock::Steady().Now()));
 }
 
 }  // namespace
