@@ -18,14 +18,12 @@ import filecmp
 import json
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 
-from checking import (ASK, PYTHON, ROOT, TIMEOUT_S, fail, run, say, started,
-                      wait_until)
+from checking import (ASK, PYTHON, ROOT, TIMEOUT_S, check_here, fail, run, say,
+                      started, wait_until)
 import ferry_process
 
 TOOLS = ("buildah", "skopeo", "runc", "docker-registry", "nsenter")
@@ -194,17 +192,9 @@ def main():
                                     key=lambda path: path.stat().st_mtime)[-1:]
     if not images or not pathlib.Path(images[0]).exists():
         fail("no image; scripts/image.sh makes one")
-    missing = [tool for tool in TOOLS if not shutil.which(tool)]
-    if missing:
-        fail(f"no {', '.join(missing)}; apt-get install --no-install-recommends "
-             "buildah skopeo runc docker-registry util-linux")
-    if os.geteuid() != 0 or not PYTHON.exists():
-        fail("needs root, and .venv of scripts/setup.sh")
-    work = pathlib.Path(tempfile.mkdtemp(prefix="ferry-check-image.", dir="/var/tmp"))
-    try:
-        check(pathlib.Path(images[0]).resolve(), work)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    image = pathlib.Path(images[0]).resolve()
+    check_here(TOOLS, "buildah skopeo runc docker-registry util-linux",
+               lambda work: check(image, work))
 
 
 if __name__ == "__main__":

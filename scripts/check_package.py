@@ -30,9 +30,9 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 
-from checking import ASK, PYTHON, ROOT, fail, run, say, started, wait_until
+from checking import (ASK, PYTHON, ROOT, check_here, fail, run, say, started,
+                      wait_until)
 import ferry_process
 
 TOOLS = ("mmdebstrap", "systemd-nspawn", "nsenter", "cpack", "dpkg-shlibdeps")
@@ -365,20 +365,11 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release",
                         metavar="DIR", help="the build tree")
     build = parser.parse_args().bin.resolve()
-    missing = [tool for tool in TOOLS if not shutil.which(tool)]
-    if missing:
-        fail(f"no {', '.join(missing)}; apt-get install --no-install-recommends "
-             "mmdebstrap systemd-container util-linux cmake dpkg-dev")
-    if os.geteuid() != 0 or not PYTHON.exists():
-        fail("needs root, and .venv of scripts/setup.sh")
     for path in ("CPackConfig.cmake", "bin/ferry-server", "tests/write_scripts"):
         if not (build / path).exists():
             fail(f"no {path} in {build}; scripts/build.sh makes it")
-    work = pathlib.Path(tempfile.mkdtemp(prefix="ferry-check-package.", dir="/var/tmp"))
-    try:
-        check(build, work)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    check_here(TOOLS, "mmdebstrap systemd-container util-linux cmake dpkg-dev",
+               lambda work: check(build, work))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,12 @@
 fail, and waits. Their messages begin with the script's name."""
 
 import contextlib
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "tests" / "e2e"))
@@ -50,6 +53,21 @@ def run(*command, **options):
 def wait_until(what, condition, timeout=TIMEOUT_S):
     if not ferry_process.wait_until(condition, timeout):
         fail(f"expected within {timeout} s: {what}")
+
+
+def check_here(tools, packages, check):
+    """Calls `check` with a folder of its own, as root, where these tools are."""
+    missing = [tool for tool in tools if not shutil.which(tool)]
+    if missing:
+        fail(f"no {', '.join(missing)}; apt-get install --no-install-recommends "
+             f"{packages}")
+    if os.geteuid() != 0 or not PYTHON.exists():
+        fail("needs root, and .venv of scripts/setup.sh")
+    work = pathlib.Path(tempfile.mkdtemp(prefix=f"ferry-{NAME}.", dir="/var/tmp"))
+    try:
+        check(work)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
 
 
 @contextlib.contextmanager

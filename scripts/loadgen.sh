@@ -19,13 +19,7 @@ pins=$folder/../requirements/locked/loadgen.txt
 home=$tools/loadgen-$(cksum <"$pins" | cut -d ' ' -f 1)
 
 fill() {
-  make_venv "$1"
-  alive "installing LoadGen and its client" \
-    "$1/bin/python" -m pip install --disable-pip-version-check --no-input \
-    --progress-bar off --no-deps --only-binary=:all: --require-hashes \
-    -r "$pins" ||
-    fail "pip could not install $pins: is the package index reachable, and has" \
-      "it wheels for this Python?"
+  fill_venv "$1" "installing LoadGen and its client" "$pins"
 }
 
 install_tool "$home" bin/python fill

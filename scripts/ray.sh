@@ -14,13 +14,7 @@ pins=$folder/../requirements/locked/ray.txt
 home=$tools/ray-$(cksum <"$pins" | cut -d ' ' -f 1)
 
 fill() {
-  make_venv "$1"
-  alive "installing Ray Serve" \
-    "$1/bin/python" -m pip install --disable-pip-version-check --no-input \
-    --progress-bar off --no-deps --only-binary=:all: --require-hashes \
-    -r "$pins" ||
-    fail "pip could not install $pins: is the package index reachable, and has" \
-      "it wheels for this Python?"
+  fill_venv "$1" "installing Ray Serve" "$pins"
   # Programs that pip writes begin with the path of the environment, which moves.
   sed -i "1s|^#!.*/bin/python.*|#!$home/bin/python|" \
     "$(find "$1/bin" -name ray -type f)" "$(find "$1/bin" -name serve -type f)"

@@ -89,6 +89,15 @@ make_venv() {
     fail "could not make a virtual environment: is python3-venv installed?"
 }
 
+# fill_venv FOLDER LABEL PINS: makes one that has the packages of that lock.
+fill_venv() {
+  make_venv "$1"
+  alive "$2" "$1/bin/python" -m pip install --disable-pip-version-check --no-input \
+    --progress-bar off --no-deps --only-binary=:all: --require-hashes -r "$3" ||
+    fail "pip could not install $3: is the package index reachable, and has" \
+      "it wheels for this Python?"
+}
+
 # unpack FOLDER PACKAGE: unpacks a package of Debian there, without installing it.
 unpack() {
   (cd "$1" && rm -f "$2"_*.deb && apt-get download -q "$2" &&

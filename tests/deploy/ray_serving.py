@@ -1,8 +1,8 @@
 """Puts examples/ray on a Ray of its own, and kills, loads and counts its replicas;
 run by scripts/ray.sh, for tests/deploy/ray_test.py.
 
-  PYTHONPATH=examples/ray scripts/ray.sh python tests/deploy/ray_serving.py \\
-      --server FILE --models DIR
+  PYTHONPATH=examples/ray:tests/e2e scripts/ray.sh python \\
+      tests/deploy/ray_serving.py --server FILE --models DIR
 
 Prints one JSON object: what clients of each part saw.
 """
@@ -19,6 +19,7 @@ import threading
 import time
 
 import ferry_on_ray
+from ferry_process import wait_until
 import grpc
 import numpy as np
 from ray import serve
@@ -114,15 +115,6 @@ def processes(name):
     return [int(pid) for pid in found if int(pid) != os.getpid()]
 
 
-def wait_until(condition):
-    deadline = time.monotonic() + TIMEOUT_S
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.1)
-    return False
-
-
 def after(seconds):
     """Returns a condition that holds from then on."""
     end = time.monotonic() + seconds
@@ -156,7 +148,7 @@ def measure(options, port):
     clients = Clients(port)
     told = {"versions": {"ray": ray.__version__, "grpcio": grpc.__version__}}
     deploy(options, scale(2, 2))
-    wait_until(lambda: replicas() == 2)
+    wait_until(lambda: replicas() == 2, TIMEOUT_S)
     told["live"] = clients.stub.ServerLive(pb.ServerLiveRequest()).live
     told["inputs"] = clients.stub.ModelMetadata(
         pb.ModelMetadataRequest(name="sim")).inputs[0].name
@@ -176,7 +168,7 @@ def measure(options, port):
             return running == count
         return condition
 
-    wait_until(has(1))
+    wait_until(has(1), TIMEOUT_S)
     # A replica carries 400 rows a second.
     told["grew"] = clients.send(2 * 400 * 0.9 / ROWS, has(3))
     told["shrank"] = clients.send(2, has(1))

@@ -42,7 +42,8 @@ class RayTest(unittest.TestCase):
             ["unshare", "--net", "--pid", "--mount-proc", "--fork", "--kill-child",
              "sh", "-c", command], cwd=tools.ROOT, text=True, capture_output=True,
             timeout=TIMEOUT_S, check=False,
-            env=os.environ | {"PYTHONPATH": str(tools.ROOT / "examples/ray")})
+            env=os.environ | {"PYTHONPATH": f"{tools.ROOT}/examples/ray:"
+                                            f"{tools.ROOT}/tests/e2e"})
         if done.returncode != 0:
             raise RuntimeError(done.stderr[-4000:])
         cls.told = json.loads(done.stdout[done.stdout.index("{"):])
