@@ -46,6 +46,7 @@ SLICES = int(node.SLICES["nvidia.com/mig-1g.18gb"])
 FAST = (16, 5, 0.1)  # max_batch_size, alpha and beta in ms
 ROLL_OUTS = 2
 KILLS = 4
+NAMES_S = 35  # CoreDNS keeps an answer for 30 s
 HANGS = 3
 # --- the autoscaler ---
 FLEET = 4  # replicas at most
@@ -273,9 +274,11 @@ class Scenarios:
         return told
 
     def start(self):
-        """Two replicas come up."""
-        return {"ready_s": self.scale_to(2),
-                "pods": kubectl("get", "pods", "-o", "wide")}
+        """Two replicas come up, and names tell both."""
+        result = {"ready_s": self.scale_to(2),
+                  "pods": kubectl("get", "pods", "-o", "wide")}
+        time.sleep(NAMES_S)
+        return result
 
     def roll_out(self):
         """A roll-out under load, without any retry."""
@@ -295,7 +298,11 @@ class Scenarios:
         return rounds
 
     def kill(self):
-        """Servers that are killed, with the documented retries."""
+        """Servers that are killed, with the documented retries: one as soon as the one
+        before is ready, then one once names tell the one before."""
+        return {"in_a_row": self.kill_each(0), "apart": self.kill_each(NAMES_S)}
+
+    def kill_each(self, pause_s):
         with self.load(retries=True) as load:
             for turn in range(KILLS):
                 time.sleep(3)
@@ -303,6 +310,8 @@ class Scenarios:
                 os.kill(server_of(victim), signal.SIGKILL)
                 time.sleep(1)
                 wait_until("pods that are ready", lambda: all(map(is_ready, pods())))
+                time.sleep(pause_s)
+        time.sleep(NAMES_S)
         return {"kills": KILLS, "clients": load.counts}
 
     def drain(self):
