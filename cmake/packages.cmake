@@ -4,16 +4,18 @@
 #
 #   cd build/release && cpack              # ferry_<version>_<arch>.deb, .tar.gz
 #
-# All of the build has to be built. scripts/check_package.py tries the deb.
+# All of the build has to be built. scripts/check_package.py tries both.
 # docs/deploy.md, "Packages".
 # Whatever the umask of the builder is.
 set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
   GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(units ${CMAKE_SOURCE_DIR}/deploy/systemd)
 install(FILES ${units}/slice.env DESTINATION share/ferry)
+install(PROGRAMS ${CMAKE_SOURCE_DIR}/deploy/cloud/ferry_notice.py DESTINATION bin)
 # Of the deb alone, as their places are no choice.
 install(FILES ${units}/ferry@.service ${units}/ferry.target
     ${units}/ferry-sleep.target ${units}/ferry-sleep.timer ${units}/ferry-wake.timer
+    ${units}/ferry-notice.service
   DESTINATION /usr/lib/systemd/system COMPONENT system EXCLUDE_FROM_ALL)
 install(DIRECTORY DESTINATION /etc/ferry COMPONENT system EXCLUDE_FROM_ALL)
 install(DIRECTORY DESTINATION /var/lib/ferry/models COMPONENT system

@@ -4,10 +4,11 @@
   scripts/check_image.py [IMAGE.tar]
 
 IMAGE is the newest in dist/ where none is given. A registry takes it and gives the
-same back; then a container of it answers a client, twice: run by buildah, in a
-chroot, and by runc, with a read-only root and namespaces of its own, each as a user
-that is not root. A container of ferry-batch computes a file by a server that this
-starts, build/release/bin/ferry-server or $FERRY_SERVER.
+same back. LibTorch is a layer of its own, and no layer has a shell or a package
+manager; then a container of it answers a client, twice: run by buildah, in a chroot,
+and by runc, with a read-only root and namespaces of its own, each as a user that is
+not root. A container of ferry-batch computes a file by a server that this starts,
+build/release/bin/ferry-server or $FERRY_SERVER.
 
 Needs root, .venv (scripts/setup.sh), and of Debian: buildah, skopeo, runc and
 docker-registry, which listens on loopback while this runs. Exits 1 with what was
@@ -18,9 +19,11 @@ import filecmp
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
+import tarfile
 
 from checking import (ASK, PYTHON, ROOT, TIMEOUT_S, check_here, fail, run, say,
                       started, wait_until)
@@ -29,6 +32,9 @@ import ferry_process
 TOOLS = ("buildah", "skopeo", "runc", "docker-registry", "nsenter")
 USER = 65532
 PROGRAM = "/opt/ferry/libexec/ferry-server"
+TORCH = "/opt/torch/lib/libtorch_cpu.so"
+# By which an image would run commands, or take more in.
+TOOLS_WITHIN = re.compile("/(usr/)?s?bin/(sh|dash|bash|busybox|apt|apt-get|dpkg)")
 SERVER, BATCH = [PROGRAM], ["python3", "-m", "ferry_batch"]
 FLAGS = ["--model-repository=/opt/ferry/models", "--grpc-address=127.0.0.1"]
 
@@ -55,6 +61,28 @@ def check_registry(image, work):
     if differ or missing:
         fail(f"a registry gave back other blobs: {differ + missing}")
     say(f"a registry gives back the same {len(blobs)} blobs")
+
+
+def check_layers(image):
+    layers = []
+    with tarfile.open(image) as archive:
+        for name in json.load(archive.extractfile("manifest.json"))[0]["Layers"]:
+            with tarfile.open(fileobj=archive.extractfile(name)) as layer:
+                layers.append({"/" + member.name.removeprefix("./").rstrip("/")
+                               for member in layer if not member.isdir()})
+    of_torch = [files for files in layers if TORCH in files]
+    others = [path for files in of_torch for path in files
+              if not path.startswith("/opt/torch/")]
+    if len(of_torch) != 1 or others or not any(PROGRAM in files for files in layers):
+        fail(f"expected {TORCH} in one layer, with nothing but torch, and {PROGRAM} in "
+             f"another, got {len(of_torch)} of {len(layers)} layers, with "
+             f"{sorted(others)[:5]}")
+    tools = sorted(path for files in layers for path in files
+                   if TOOLS_WITHIN.fullmatch(path))
+    if tools:
+        fail(f"expected no shell and no package manager, got {tools}")
+    say(f"LibTorch is one of {len(layers)} layers, none with a shell or a package "
+        "manager")
 
 
 def server_below(pid):
@@ -166,6 +194,7 @@ def check(image, work):
         check_batch(buildah, container, work)
         return
 
+    check_layers(image)
     ports = ferry_process.free_port(), ferry_process.free_port()
     flags = [*FLAGS, f"--grpc-port={ports[0]}", f"--metrics-port={ports[1]}"]
     check_container("buildah's container",
@@ -175,6 +204,8 @@ def check(image, work):
     folder.mkdir()
     root = run(*buildah, "mount", container)
     try:
+        about = pathlib.Path(root, "opt/ferry/BUNDLE.txt").read_text()
+        say(f"in it is {about.splitlines()[0]}")
         write_spec(folder, root, [PROGRAM, *flags], config["Env"])
         name = f"ferry-check-{os.getpid()}"
         check_container("runc's container",

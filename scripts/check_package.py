@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
-"""Shows that Ferry's deb installs, serves under systemd, and goes again.
+"""Shows that Ferry's deb and tarball serve, are upgraded, and go again.
 
   scripts/check_package.py [--bin DIR]
 
-Makes the deb of the build tree DIR (build/release) by CPack, twice, the second time
-with a later version; boots a bare Debian 12 with systemd in a container of
-systemd-nspawn, and there installs it, with what it needs of Debian's packages.
-Checked are:
+Makes both of the build tree DIR (build/release) by CPack, twice, the second time with
+a later version; boots a bare Debian 12 with systemd in a container of systemd-nspawn,
+and there installs the deb, with what it needs of Debian's packages. Checked are:
 
   start     the unit is active once models are loaded and warm, not before
   watchdog  a server that stops turning is ended and started again
   upgrade   a server under load answers all of it, and goes on until it is restarted
   timers    the servers sleep and wake by the clock
+  notice    servers drain once the cloud says that it takes the machine back
   stop      where the machine goes down, servers drain before its network ends
   boot      what is enabled serves again
   purge     no file of the package is left, and all files of the operator's
-  tarball   its programs run where Debian's libraries are
+  tarball   where the deb is not, but its libraries are, it serves from a folder, and
+            the later one from another; nothing is left
 
 Needs root, .venv (scripts/setup.sh), network, and of Debian: mmdebstrap and
 systemd-container. All is gone when the script ends. Exits 1 with what was expected
@@ -35,8 +36,13 @@ from checking import (ASK, PYTHON, ROOT, check_here, fail, run, say, started,
                       wait_until)
 import ferry_process
 
+sys.path.append(str(ROOT / "tests" / "deploy"))
+import notice_test  # pylint: disable=wrong-import-position
+
 TOOLS = ("mmdebstrap", "systemd-nspawn", "nsenter", "cpack", "dpkg-shlibdeps")
 UNIT = "ferry@slice-0"
+NOTICE = "ferry-notice.service"
+UNPACKED = "ferry-unpacked"  # the unit of a tarball's server
 # What dpkg, apt, systemd and the journal write, and what is no disk.
 IGNORED = re.compile(r"/(dev|proc|run|sys|tmp|root|site)(/|$)|/var/(cache|lib/(apt|dpkg|"
                      r"systemd|private)|log|tmp)(/|$)|/etc/(ld\.so\.cache|machine-id|"
@@ -67,23 +73,23 @@ LOAD_S = 60
 
 
 def make_packages(build, work):
-    """Returns the debs of this version and of the next one, and the tarball."""
+    """Returns the debs of this version and of the next one, and the tarballs."""
     version = re.search(r"^project\(Ferry VERSION (\S+)",
                         (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE).group(1)
     first, *rest = version.split(".")
     later = ".".join([first, *rest[:-1], str(int(rest[-1]) + 1)])
-    for number, kinds in ((version, "DEB;TGZ"), (later, "DEB")):
-        run("cpack", "--config", build / "CPackConfig.cmake", "-G", kinds, "-R",
+    numbers = version, later
+    for number in numbers:
+        run("cpack", "--config", build / "CPackConfig.cmake", "-G", "DEB;TGZ", "-R",
             number, "-B", work / "packages")
-    debs = [work / "packages" / f"ferry_{number}_amd64.deb"
-            for number in (version, later)]
-    tarball, = (work / "packages").glob("*.tar.gz")
-    for path in (*debs, tarball):
+    debs, tarballs = ([work / "packages" / name.format(number) for number in numbers]
+                      for name in ("ferry_{}_amd64.deb", "ferry-{}-Linux.tar.gz"))
+    for path in (*debs, *tarballs):
         if not path.exists():
             fail(f"expected {path.name}, got {sorted((work / 'packages').iterdir())}")
         say(f"{path.name}: {path.stat().st_size >> 10} KiB")
     say("  needs " + run("dpkg-deb", "--field", debs[0], "Depends"))
-    return debs, tarball
+    return debs, tarballs
 
 
 def write_models(build, folder):
@@ -136,7 +142,7 @@ class Machine:
         return done.stdout.strip()
 
     def journal(self):
-        return self.ask(f"journalctl --no-pager --lines=30 --unit={UNIT}").stdout
+        return self.ask("journalctl --no-pager --lines=30 --unit='ferry*'").stdout
 
     def show(self, name, unit=UNIT):
         return self.run(f"systemctl show --property={name} --value {unit}")
@@ -253,6 +259,31 @@ def check_timers(machine, ports):
     say("timers: the servers sleep and wake")
 
 
+def check_notice(machine, ports):
+    """Has a service like AWS's tell the unit that the machine goes."""
+    machine.run("apt-get install --yes --no-install-recommends python3 2>&1")
+    service = notice_test.Service(notice_test.AwsHandler)
+    folder = f"/run/systemd/system/{NOTICE}.d"
+    machine.run("echo FERRY_CLOUD=aws >/etc/ferry/notice.env && "
+                f"mkdir -p {folder} && (echo '[Service]\nExecStart=' && "
+                f"sed -n 's|--cloud=|--url={service.url} &|p' "
+                f"/usr/lib/systemd/system/{NOTICE}) >{folder}/url.conf && "
+                f"systemctl daemon-reload && systemctl start {NOTICE}")
+    machine.wait_until("a question of the unit", lambda: service.asked)
+    life = machine.show("InvocationID")
+    if not is_ready(ports[1]):
+        fail(f"expected a server that is ready before a notice\n{machine.journal()}")
+    service.tell(notice_test.NOTICE)
+    units = (UNIT, NOTICE)
+    machine.wait_until("server and notice are inactive after it", lambda: (
+        {machine.show("ActiveState", unit) for unit in units} == {"inactive"}))
+    if ({machine.show("Result", unit) for unit in units} != {"success"} or
+            "drains signal=TERM" not in machine.run(
+                f"journalctl --no-pager _SYSTEMD_INVOCATION_ID={life}")):
+        fail(f"expected a server that drains and ends well\n{machine.journal()}")
+    say("notice: the server drained when the cloud told that the machine goes")
+
+
 def check_stop(machine, ports):
     """Ends the machine, with requests under way, and reads what it wrote."""
     machine.run(f"systemctl start {UNIT}")
@@ -282,24 +313,44 @@ def check_stop(machine, ports):
 
 
 def check_purge(machine, before):
-    machine.run("apt-get purge --yes ferry 2>&1")
+    machine.run(f"systemctl enable --now {NOTICE} && apt-get purge --yes ferry 2>&1")
     left = files_of(machine.root) - before
     kept = {path for path in left if path.startswith(("/etc/ferry", "/var/lib/ferry"))}
     wrong = {path for path in left - kept if "ferry" in path}
     if wrong or ENVIRONMENT not in kept or f"{MODELS}/sim/config.pbtxt" not in kept:
         fail(f"expected the operator's files and no others, got {sorted(wrong)} and "
              f"{sorted(kept)}")
-    state = machine.show("LoadState")
-    if state != "not-found":
-        fail(f"expected no unit after the purge, got one that is {state}")
+    for unit in (UNIT, NOTICE):
+        state = machine.show("LoadState", unit), machine.show("ActiveState", unit)
+        if state != ("not-found", "inactive"):
+            fail(f"expected no {unit} after the purge, got one that is {state}")
     say(f"purge: nothing is left but {len(kept)} files and folders of the operator")
 
 
-def check_tarball(machine, tarball):
-    line = (f"mkdir /opt/unpacked && tar -xzf /packages/{tarball.name} -C /opt/unpacked "
-            "--strip-components=1 && /opt/unpacked/bin/ferry-server --version && "
-            "rm -r /opt/unpacked")
-    say(f"tarball: {machine.run(line)}")
+def check_tarballs(machine, deb, tarballs, ports):
+    """Serves from the one, then from the later one beside it."""
+    libraries = re.findall(r"(?:^|, )([^ ,]+)",
+                           run("dpkg-deb", "--field", deb, "Depends"))
+    machine.run("apt-get autoremove --purge --yes 2>&1 && apt-get install --yes "
+                f"--no-install-recommends {' '.join(libraries)} 2>&1")
+    before = files_of(machine.root)
+    for tarball in tarballs:
+        program = f"/opt/{tarball.name.removesuffix('.tar.gz')}/bin/ferry-server"
+        machine.run(f"tar -xzf /packages/{tarball.name} -C /opt && systemd-run "
+                    f"--unit={UNPACKED} --remain-after-exit --property=DynamicUser=yes "
+                    f"{program} --torch /site/torch --model-repository={MODELS} "
+                    f"--grpc-port={ports[0]} --metrics-port={ports[1]} 2>&1")
+        machine.wait_until("a tarball's server is ready", lambda: is_ready(ports[1]))
+        ask_models(ports[0])
+        machine.run(f"systemctl kill --signal=TERM {UNPACKED}")
+        machine.wait_until("it ends with 0 after SIGTERM", lambda: (
+            machine.show("SubState", UNPACKED) == "exited"))
+        machine.run(f"systemctl stop {UNPACKED}")
+    machine.run("rm -r /opt/ferry-*")
+    left = files_of(machine.root) - before
+    if left:
+        fail(f"expected nothing outside the tarballs' folders, got {sorted(left)}")
+    say("tarball: its server serves and ends, the later one's beside it, too")
 
 
 def make_root(work):
@@ -329,7 +380,7 @@ def install(machine, deb, ports):
 
 
 def check(build, work):
-    debs, tarball = make_packages(build, work)
+    debs, tarballs = make_packages(build, work)
     write_models(build, work / "models")
     say("making a bare Debian 12 with systemd")
     root = make_root(work)
@@ -346,14 +397,15 @@ def check(build, work):
         check_watchdog(machine, ports)
         check_upgrade(machine, debs[1], ports)
         check_timers(machine, ports)
+        check_notice(machine, ports)
         check_stop(machine, ports)
         machine = Machine(root, work / "console.log", torch)
         machine.wait_until("what is enabled serves after a boot",
                            lambda: machine.show("ActiveState") == "active")
         ask_models(ports[0])
         say("boot: what is enabled serves again")
-        check_tarball(machine, tarball)
         check_purge(machine, before)
+        check_tarballs(machine, debs[0], tarballs, ports)
         machine.power_off()
     finally:
         machine.end()

@@ -125,14 +125,16 @@ compile() {
 }
 
 # fetch_kinds FOLDER: kinds/, what KEDA and the operator of Prometheus add to the
-# API, which is no more than their schemas.
+# API, which is no more than their schemas. Their files have the modules' names.
 fetch_kinds() {
-  local module path folder
+  local module path folder kind
   mkdir -p "$1/kinds"
   while read -r module path; do
     folder=$("${with_go[@]}" go mod download -json "$module" |
       sed -n 's/^\t"Dir": "\(.*\)",/\1/p')
-    cp "$folder/$path" "$1/kinds/" || fail "$module has no $path"
+    kind=${module#github.com/}
+    kind=${kind//\//-}-$(basename "$path")
+    cp "$folder/$path" "$1/kinds/$kind" || fail "$module has no $path"
   done <<'END'
 github.com/kedacore/keda/v2@v2.21.0 config/crd/bases/keda.sh_scaledobjects.yaml
 github.com/kedacore/keda/v2@v2.21.0 config/crd/bases/keda.sh_triggerauthentications.yaml

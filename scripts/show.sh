@@ -12,7 +12,7 @@
 # attacks  what hostile clients cost in memory, and other clients in time; ten
 #     minutes a build. --before DIR: the programs of f6e1f6c
 # balancers  10,000 requests over three servers by HAProxy, Envoy, nginx and gRPC's own
-#     policies, while one ends (scripts/haproxy.sh, envoy.sh, nginx.sh); five minutes
+#     policies, while one ends (scripts/haproxy.sh, envoy.sh, nginx.sh); six minutes
 # batch  jobs of ferry-batch that are killed and stopped, and beside online load;
 #     half an hour
 # B1  every client against a real server, and wrong requests
@@ -63,6 +63,8 @@
 #     processor; --before DIR: also by the programs there
 # scrapes  what ten scrapes of /metrics a second cost
 # sends  planned requests a second that ferry-bench itself can send
+# shipped  deb, tarball and images: installed, served, upgraded, purged; the image of
+#     scripts/image.sh, and that of ferry-batch, in dist/; six minutes
 # soak    half an hour at 70 % load over TLS, with cancels, deadlines, reloads,
 #     rotations of certificate and tokens, and scrapes: memory, descriptors, threads
 # soak-sanitizers  the same on servers built for AddressSanitizer and ThreadSanitizer,
@@ -107,6 +109,9 @@ case " $* " in
     fi
     if [ "$1" = B1 ]; then
       bash scripts/make_minilm.sh
+    fi
+    if [ "$1" = shipped ]; then
+      bash scripts/build.sh release all
     fi
     if [ "$1" = soak-sanitizers ]; then
       bash scripts/build.sh asan-server

@@ -450,9 +450,10 @@ def sanitizers(options):
     page = measuring.table(
         ["built for", "seconds", "requests/s wanted", "sent", "answers", "beside",
          "failed", "reports", "exit code"], rows)
-    page += ("\nReports left out, of libraries that are not compiled for "
-             f"ThreadSanitizer (`{SUPPRESSIONS.relative_to(measuring.ROOT)}` says "
-             "why), by line: " + (", ".join(
+    page += ("\nReports left out: of libraries that are not compiled for "
+             "ThreadSanitizer, and of `ferry::` code that their threads run one after "
+             f"the other (`{SUPPRESSIONS.relative_to(measuring.ROOT)}` says why), by "
+             "line: " + (", ".join(
                  f"`{line}` {count}" for run in runs
                  for line, count in run["suppressed"].items()) or "none") + ".\n")
     for run in runs:

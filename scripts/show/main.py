@@ -46,6 +46,7 @@ import scheduling
 import searching
 import sending
 import serving
+import shipping
 import sizing
 import soaking
 import spreading
@@ -109,6 +110,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "soak-sanitizers": lasting.sanitizers,
     "trust": trusting.measure,
     "sends": sending.measure,
+    "shipped": shipping.measure,
     "phi1": scheduling.closed_form,
     "policies": scheduling.policies,
     "precision": precision.measure,

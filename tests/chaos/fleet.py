@@ -32,10 +32,11 @@ KILLED = -signal.SIGKILL
 class Server:
     """One of them. `state` is what was done to it: up, stopped, ending or down."""
 
-    def __init__(self, index):
+    def __init__(self, index, port):
         self.index = index
         self.name = f"server-{index}"
-        self.grpc_port, self.metrics_port = free_port(), free_port()
+        self.host = f"127.0.0.{1 + index}" if port else "127.0.0.1"
+        self.grpc_port, self.metrics_port = port or free_port(), free_port()
         self.process = None
         self.state = "down"
         self.is_ready = False
@@ -46,7 +47,7 @@ class Server:
 
     @property
     def address(self):
-        return f"127.0.0.1:{self.grpc_port}"
+        return f"{self.host}:{self.grpc_port}"
 
     def is_steady(self, now):
         return (self.state == "up" and self.is_ready and
@@ -58,12 +59,15 @@ class Server:
 
 class Fleet:
     """Starts with `async with`, which ends all of them by their ids. Everything is
-    of one event loop but reads of health, which have threads."""
+    of one event loop but reads of health, which have threads. has_one_port: each
+    server has an address of its own instead, as behind a name of DNS."""
 
-    def __init__(self, folder, *flags, drain_delay_s=DRAIN_DELAY_S, alpha_ms=5):
+    def __init__(self, folder, *flags, drain_delay_s=DRAIN_DELAY_S, alpha_ms=5,
+                 has_one_port=False):
         self.folder = pathlib.Path(folder)
         self.repository = self.folder / "models"
-        self.servers = [Server(i) for i in range(COUNT)]
+        port = free_port() if has_one_port else None
+        self.servers = [Server(i, port) for i in range(COUNT)]
         self.unexpected = []  # ends that no event asked for
         self.ends = {}  # how often a process ended with which code
         self.versions = set()  # that may answer, those of now and before
@@ -194,6 +198,7 @@ class Fleet:
             # The kernel ends it with this process; setpriv becomes the server.
             server.process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", "--", SERVER,
+                 f"--grpc-address={server.host}",
                  f"--grpc-port={server.grpc_port}",
                  f"--metrics-port={server.metrics_port}",
                  f"--model-repository={self.repository}",

@@ -14,7 +14,7 @@ class HaproxyTest(ChaosCase):
     VERSION_FLAG = "-v"
 
     def test_all_events(self):
-        self.all_events(seed=11)
+        self.all_events(seed=290)
 
     def test_planned_ends_need_no_retry(self):
         self.planned_ends(seed=3)

@@ -1,5 +1,6 @@
-"""HAProxy and Envoy with the configurations that are shipped, changed by no more
-than addresses and TLS to the servers, and how each is told to read its file again."""
+"""HAProxy, Envoy and nginx with the configurations that are shipped, changed by no more
+than addresses and what is there as a comment, as TLS to the servers, and how each is
+told to read its file again."""
 
 import os
 import pathlib
@@ -14,7 +15,7 @@ import urllib.request
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "e2e")]
 from ferry_process import accepts, free_port, wait_until  # pylint: disable=wrong-import-position
-from tools import ROOT, Tool, replace_once
+from tools import ROOT, Tool, replace_once, uncomment
 
 READY_S = 60
 PROXY_S = 30  # to end
@@ -106,6 +107,7 @@ class Envoy(Proxy):
 
     DRAIN_S, PARENT_S = 5, 15  # of the process before
     LEAST_S = PARENT_S + 3  # between reloads
+    TAKES = ("transport_socket",)  # of what is there as a comment
 
     def __init__(self, servers, ca, folder, retries=True):
         super().__init__("envoy", folder)
@@ -115,11 +117,9 @@ class Envoy(Proxy):
                 (8101 + i, server.grpc_port) for i, server in enumerate(servers)]:
             text = replace_once(text, f"port_value: {old}}}",
                                 f"port_value: {new}}}")
-        before, after = text.split("    # transport_socket:\n")
-        kept, rest = after.split("    load_assignment:")
-        text = (before + "    transport_socket:\n" +
-                kept.replace("    # ", "    ").replace("/etc/ferry/ca.pem", ca) +
-                "    load_assignment:" + rest)
+        for key in self.TAKES:
+            text = uncomment(text, key)
+        text = replace_once(text, "/etc/ferry/ca.pem", ca)
         if not retries:
             text = replace_once(text, "num_retries: 2", "num_retries: 0")
         self._config = self.path.with_suffix(".yaml")
@@ -161,6 +161,12 @@ class Envoy(Proxy):
     def wait_until_ready(self):
         if not wait_until(lambda: self._page("/ready"), READY_S):
             raise RuntimeError("Envoy is not ready:\n" + self.log())
+
+
+class WeightedEnvoy(Envoy):
+    """By the load that servers tell with --endpoint-load-metrics."""
+
+    TAKES = (*Envoy.TAKES, "load_balancing_policy")
 
 
 class Nginx(Proxy):

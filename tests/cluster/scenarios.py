@@ -9,11 +9,13 @@ Ferry does not hold is a result.
 """
 
 import asyncio
+import collections
 import contextlib
 import json
 import math
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +27,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE.parent / name) for name in ("chaos", "e2e", "support")]
 # pylint: disable=wrong-import-position
+import grpc
 import adapter
 import client as clients
 import ledger as ledgers
@@ -44,13 +47,13 @@ HEADLESS = "dns:///ferry-headless.default.svc.cluster.local:8001"
 END_S = 300
 SLICES = int(node.SLICES["nvidia.com/mig-1g.18gb"])
 FAST = (16, 5, 0.1)  # max_batch_size, alpha and beta in ms
-ROLL_OUTS = 2
 KILLS = 4
 NAMES_S = 35  # CoreDNS keeps an answer for 30 s
+IMAGE, NEXT_IMAGE = "ferry:0.1.0", "ferry:next"
 HANGS = 3
 # --- the autoscaler ---
 FLEET = 4  # replicas at most
-LOADS = (0.05, 0.2, 0.7, 0.95)  # of what they all carry
+LOADS = (0.05, 0.2, 0.7, 0.95, 0.2)  # of what they all carry
 TARGET = 0.7  # of each, as the manifest has it
 DEVICE = (16, 150, 2)  # as FAST: 88 rows a second
 ROWS = 2  # of a request, on average
@@ -77,12 +80,16 @@ def get(kind, name="", selector=None):
 
 def parts():
     """Returns the versions of what the node is made of besides."""
+    kinds = pathlib.Path(os.environ["FERRY_CLUSTER_KINDS"])
+    libraries = kinds.parent / "usr/lib/x86_64-linux-gnu"
     told = [get("node", "node")["status"]["nodeInfo"]["containerRuntimeVersion"]]
     for command in (["etcd", "--version"], ["runc", "--version"],
-                    ["coredns", "-version"]):
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        told.append(done.stdout.splitlines()[0].strip())
-    return told
+                    ["coredns", "-version"], ["nft", "--version"]):
+        said = node.run(*command, env=os.environ | {"LD_LIBRARY_PATH": str(libraries)})
+        told.append(said.splitlines()[0].strip())
+    modules = {re.match(r"(.*@v[0-9.]*[0-9])-", path.name)[1]
+               for path in kinds.iterdir()}
+    return told + sorted(modules) + [f"clients: grpcio {grpc.__version__}"]
 
 
 def apply(*documents):
@@ -137,6 +144,16 @@ def set_slices(count):
     kubectl("patch", "node", node.NAME, "--subresource=status", "--type=merge",
             "--patch", json.dumps({"status": {"capacity": offered,
                                               "allocatable": offered}}))
+
+
+def events():
+    """Returns how often Kubernetes has told each reason, of Ferry's things."""
+    counts = collections.Counter()
+    for event in get("events")["items"]:
+        about = event["involvedObject"]
+        if about["name"].startswith("ferry"):
+            counts[f"{about['kind']}: {event['reason']}"] += event.get("count") or 1
+    return dict(sorted(counts.items()))
 
 
 class Load:
@@ -204,7 +221,7 @@ class Scenarios:
             "headless": (HEADLESS, options)}, rate=RATE, retries=retries)
 
     def deployment(self, replicas):
-        """Returns that of the manifests, with what this node lacks taken out."""
+        """Returns that of the manifests, as this node can run it."""
         (made,) = documents_of(DEPLOY / "kubernetes" / "deployment.yaml")
         made["spec"]["replicas"] = replicas
         (container,) = made["spec"]["template"]["spec"]["containers"]
@@ -240,7 +257,7 @@ class Scenarios:
                             ("ferry-tokens", {"tokens": tokens})):
             kubectl("create", "secret", "generic", name,
                     *(f"--from-file={file}={path}" for file, path in files.items()))
-        for name in ("service.yaml", "disruption_budget.yaml"):
+        for name in ("service.yaml", "disruption_budget.yaml", "network_policy.yaml"):
             kubectl("apply", "--server-side", "-f", DEPLOY / "kubernetes" / name)
 
     def set_device(self, batch, alpha_ms, beta_ms):
@@ -281,18 +298,22 @@ class Scenarios:
         return result
 
     def roll_out(self):
-        """A roll-out under load, without any retry."""
+        """A new version's roll-out and one back, under load, without any retry."""
         rounds = []
         set_slices(2)  # all are taken: a pod comes once another has gone
-        for _ in range(ROLL_OUTS):
+        images = ("ctr", "--namespace=k8s.io", "images")
+        known = node.run(*images, "list", "--quiet").split()
+        (name,) = [name for name in known if name.endswith(IMAGE)]
+        node.run(*images, "tag", name, name.replace(IMAGE, NEXT_IMAGE))
+        for image in (NEXT_IMAGE, IMAGE):
             with self.load(retries=False) as load:
                 time.sleep(3)
-                kubectl("rollout", "restart", "deployment/ferry")
+                kubectl("set", "image", "deployment/ferry", f"ferry={image}")
                 took = time.monotonic()
                 kubectl("rollout", "status", "deployment/ferry", f"--timeout={END_S}s")
                 took = time.monotonic() - took
                 time.sleep(5)
-            rounds.append({"seconds": took, "clients": load.counts})
+            rounds.append({"to": image, "seconds": took, "clients": load.counts})
             say(f"roll-out: {took:.0f} s, {load.counts}")
         set_slices(SLICES)
         return rounds
@@ -337,6 +358,21 @@ class Scenarios:
             time.sleep(3)
         return {"exit_code": draining.returncode, "pods_replaced": 2 - len(left),
                 "clients": load.counts}
+
+    def lose_slice(self):
+        """A slice is gone under load, then the pod that had it: another waits for the
+        slice until it is back, with the documented retries."""
+        set_slices(2)
+        with self.load(retries=True) as load:
+            time.sleep(3)
+            set_slices(1)
+            kubectl("delete", "pod", pods()[0]["metadata"]["name"])
+            time.sleep(NAMES_S)
+            phases = sorted(pod["status"]["phase"] for pod in pods())
+            set_slices(SLICES)
+            back_s = wait_until("both pods", lambda: sum(map(is_ready, pods())) == 2)
+        time.sleep(NAMES_S)
+        return {"phases": phases, "back_s": back_s, "clients": load.counts}
 
     def hang(self):
         """Servers that are stopped: when they are not ready, and when gone."""
@@ -494,7 +530,7 @@ class Scenarios:
 
 def main():
     names = sys.argv[2:] or ["manifests", "claims", "autoscale", "start", "roll_out",
-                             "kill", "drain", "hang", "too_many"]
+                             "kill", "drain", "lose_slice", "hang", "too_many"]
     with tempfile.TemporaryDirectory() as folder:
         scenarios = Scenarios(pathlib.Path(folder))
         scenarios.prepare()
@@ -503,6 +539,7 @@ def main():
         for name in names:
             say(getattr(Scenarios, name).__doc__)
             result[name] = getattr(scenarios, name)()
+            result["events"] = events()
             pathlib.Path(sys.argv[1]).write_text(json.dumps(result, indent=1))
     return 0
 

@@ -1,11 +1,13 @@
-"""Envoy. It weighs three servers of unequal speed by the load that they tell in
-their replies: each gets the share of requests that it carries. With the
-configuration that is shipped no client harms another.
+"""Envoy, with the configuration that is shipped. It weighs three servers of unequal
+speed by the load that they tell in their replies: each gets the share of requests that
+it carries. It leaves out servers whose connections break, and none for what it
+answers. No client harms another.
 
 Skipped where scripts/envoy.sh has not been run.
 """
 
 import base64
+import collections
 import contextlib
 import json
 import os
@@ -19,6 +21,7 @@ import unittest
 import urllib.request
 
 import grpc
+from tritonclient.grpc import service_pb2_grpc
 
 import ferry_process
 import floods
@@ -28,66 +31,28 @@ import proxy_floods
 from ending_test import one_row
 from ferry_process import FerryProcess, free_port, sim_config, wait_until
 from launched import Launched
-from tools import ROOT, Tool, replace_once
+from tools import ROOT, Tool, replace_once, uncomment
 
 BENCH = os.environ["FERRY_BENCH"]
-# s(b) = alpha + beta * b: two that carry 1096 rows a second, one a third of it.
-FAST, SLOW = {"alpha_ms": 20, "beta_ms": 0.6}, {"alpha_ms": 60, "beta_ms": 1.8}
+# s(b) = alpha + beta * b: two that carry 1096 rows a second, one half of it.
+FAST, SLOW = {"alpha_ms": 20, "beta_ms": 0.6}, {"alpha_ms": 40, "beta_ms": 1.2}
 SPEEDS = [FAST, FAST, SLOW]
 CAPACITIES = [64 / (one["alpha_ms"] + 64 * one["beta_ms"]) * 1e3
               for one in SPEEDS]
 OFFERED = 0.5 * sum(CAPACITIES)
 SETTLES_S, MEASURED_S = 8, 8
-POLICY = ("envoy.extensions.load_balancing_policies."
-          "client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin")
-TYPE = "type.googleapis.com/"
 JSON = ROOT / "deploy" / "envoy" / "json.yaml"
 SHIPPED = ROOT / "deploy" / "envoy" / "envoy.yaml"
 BOUND = "max_tokens: 20000, tokens_per_fill: 20000,"
 FEW = 100
 GIVEN_UP = 10_000  # calls, of which Envoy bears 500
 INTERNAL_ERROR = 2
-
-
-def config(port, admin_port, servers):
-    """Returns Envoy's: one listener, one cluster, gRPC throughout."""
-    http2 = {"explicit_http_config": {"http2_protocol_options": {}}}
-    manager = {
-        "@type": TYPE + "envoy.extensions.filters.network."
-        "http_connection_manager.v3.HttpConnectionManager",
-        "stat_prefix": "ferry", "codec_type": "HTTP2",
-        "route_config": {"virtual_hosts": [{
-            "name": "ferry", "domains": ["*"], "routes": [{
-                "match": {"prefix": "/"},
-                "route": {"cluster": "ferry", "timeout": "0s"}}]}]},
-        "http_filters": [{"name": "envoy.filters.http.router", "typed_config": {
-            "@type": TYPE + "envoy.extensions.filters.http.router.v3.Router"}}]}
-
-    def at(number):
-        return {"socket_address": {"address": "127.0.0.1",
-                                   "port_value": number}}
-
-    return {
-        "admin": {"address": at(admin_port)},
-        "static_resources": {
-            "listeners": [{"address": at(port), "filter_chains": [{"filters": [{
-                "name": "envoy.filters.network.http_connection_manager",
-                "typed_config": manager}]}]}],
-            "clusters": [{
-                "name": "ferry", "type": "STATIC", "connect_timeout": "1s",
-                "typed_extension_protocol_options": {
-                    "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-                        "@type": TYPE + "envoy.extensions.upstreams.http.v3."
-                        "HttpProtocolOptions"} | http2},
-                "load_balancing_policy": {"policies": [{
-                    "typed_extension_config": {
-                        "name": "weighted", "typed_config": {
-                            "@type": TYPE + POLICY,
-                            "blackout_period": "1s",
-                            "weight_update_period": "1s"}}}]},
-                "load_assignment": {"cluster_name": "ferry", "endpoints": [{
-                    "lb_endpoints": [{"endpoint": {"address": at(server.port)}}
-                                     for server in servers]}]}}]}}
+# It takes two requests and refuses more.
+FULL = sim_config(max_batch_size=1, alpha_ms=500, beta_ms=0).replace(
+    "dynamic_batching {}",
+    "dynamic_batching { default_queue_policy { max_queue_size: 1 } }")
+BURST = 300  # calls at once
+OF_EACH_CODE = 200
 
 
 def page(admin_port, name):
@@ -112,17 +77,14 @@ class EnvoyTest(unittest.TestCase):
         cls.tool = Tool("envoy")
         cls.tool.require()
 
-    def start(self, *flags):
-        """Starts the servers and Envoy; returns the servers and its port."""
+    def start_servers(self, configs, *flags):
+        """Returns a server of each configuration of a model."""
         servers = []
-        for speed in SPEEDS:
-            ferry_process.MODELS["sim"] = sim_config(**speed)
-            server = FerryProcess(*flags, models=["sim"])
-            self.addCleanup(server.stop)
-            servers.append(server)
-        port, admin_port = free_port(), free_port()
-        self.run_envoy(json.dumps(config(port, admin_port, servers)), admin_port)
-        return servers, port
+        for config in configs:
+            ferry_process.MODELS["sim"] = config
+            servers.append(FerryProcess(*flags, models=["sim"]))
+            self.addCleanup(servers[-1].stop)
+        return servers
 
     def run_envoy(self, text, admin_port):
         """Starts Envoy with that configuration, until the test ends."""
@@ -143,28 +105,37 @@ class EnvoyTest(unittest.TestCase):
             log.seek(0)
             self.fail(log.read())
 
-    def start_shipped(self, change=lambda text: text):
-        """Starts three servers, and Envoy with the shipped configuration after
-        `change`; returns the launcher and the address."""
-        launched = Launched(servers=3, config=sim_config())
-        self.addCleanup(launched.__exit__)
+    def put_before(self, ports, change=lambda text: text):
+        """Starts Envoy before the servers of three ports, with the shipped
+        configuration after `change`; returns its address and its admin port."""
         port, admin_port = free_port(), free_port()
-        ports = {8001: port, 9901: admin_port}
-        for i, server in enumerate(launched.wait_until_ready()):
-            ports[8101 + i] = int(server["grpc"].rsplit(":", 1)[1])
+        instead = {8001: port, 9901: admin_port}
+        instead |= {8101 + i: server for i, server in enumerate(ports)}
         text = re.sub(r"(?<=port_value: )\d+",
-                      lambda found: str(ports[int(found[0])]),
+                      lambda found: str(instead[int(found[0])]),
                       change(SHIPPED.read_text()))
         self.run_envoy(text, admin_port)
         self.assertTrue(wait_until(lambda: page(admin_port, "clusters").count(
             "health_flags::healthy") == 3, 30))
-        return launched, f"127.0.0.1:{port}"
+        return f"127.0.0.1:{port}", admin_port
+
+    def start_shipped(self, change=lambda text: text):
+        """Starts three servers and Envoy; returns the launcher and the address."""
+        launched = Launched(servers=3, config=sim_config())
+        self.addCleanup(launched.__exit__)
+        address, _ = self.put_before(
+            [int(server["grpc"].rsplit(":", 1)[1])
+             for server in launched.wait_until_ready()], change)
+        return launched, address
 
     def shares(self, *flags):
         """Returns the share of the arriving rows that each server gets."""
-        servers, port = self.start(*flags)
+        servers = self.start_servers([sim_config(**one) for one in SPEEDS], *flags)
+        address, _ = self.put_before(
+            [server.port for server in servers],
+            lambda text: uncomment(text, "load_balancing_policy"))
         load = subprocess.Popen(
-            [BENCH, "run", "-u", f"127.0.0.1:{port}", "-m", "sim",
+            [BENCH, "run", "-u", address, "-m", "sim",
              "--rates", f"{OFFERED:.0f}", "--warm-up-secs", "0",
              "--duration-secs", str(SETTLES_S + MEASURED_S + 2)],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -191,6 +162,42 @@ class EnvoyTest(unittest.TestCase):
     def test_without_the_trailer_each_gets_as_much(self):
         for got in self.shares():
             self.assertAlmostEqual(got, 1 / 3, delta=0.05)
+
+    def ejected(self, admin_port):
+        """Returns how often Envoy has left out a server."""
+        told = page(admin_port, "stats?filter=ejections_enforced_total$")
+        return int(told.rsplit(":", 1)[1])
+
+    def test_no_answer_has_a_server_left_out(self):
+        """One refuses nearly all, one fails all, one serves."""
+        servers = self.start_servers(
+            [FULL, sim_config(alpha_ms=1, beta_ms=0, fail_every=1), sim_config()])
+        address, admin_port = self.put_before([server.port for server in servers])
+        codes = collections.Counter()
+        with grpc.insecure_channel(address) as channel:
+            stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+            while min(codes[code] for code in (
+                    grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.INTERNAL,
+                    grpc.StatusCode.OK)) < OF_EACH_CODE:
+                calls = [stub.ModelInfer.future(one_row("sim"), timeout=30)
+                         for _ in range(BURST)]
+                codes.update(call.code() for call in calls)
+        self.assertEqual(len(codes), 3, codes)
+        self.assertEqual(self.ejected(admin_port), 0)
+        self.assertEqual(page(admin_port, "clusters").count(
+            "health_flags::healthy"), 3)
+
+    def test_connections_that_break_have_a_server_left_out(self):
+        """Health checks, too seldom to say so, do not."""
+        servers = self.start_servers([sim_config()] * 3)
+        address, admin_port = self.put_before(
+            [server.port for server in servers],
+            lambda text: text.replace("interval: 0.5s", "interval: 60s"))
+        servers[0].process.kill()
+        self.assertTrue(wait_until(
+            lambda: proxy_bounds.serve(address) or self.ejected(admin_port)))
+        self.assertIn(f"{servers[0].address}::health_flags::/failed_outlier_check",
+                      page(admin_port, "clusters"))
 
     def test_binary_headers_of_clients_do_not_reach_the_servers(self):
         """The server's gRPC would end the connection, and Envoy ask another one."""

@@ -95,7 +95,7 @@ class ManifestTest(unittest.TestCase):
         self.assertNotIn("WARN", checked.stdout + checked.stderr)
 
     def test_manifests_follow_the_schemas(self):
-        self.assertEqual(len(PLAIN), 6)
+        self.assertEqual(len(PLAIN), 7)
         self.assertValid(*PLAIN)
 
     def test_what_an_autoscaler_scales_says_no_replicas(self):

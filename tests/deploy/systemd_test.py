@@ -89,6 +89,11 @@ class SystemdTest(unittest.TestCase):
             # That one is read by deploy/bundle/run.sh.
             self.assertEqual(read, given - {"FERRY_TORCH"})
 
+    def test_the_deb_has_each_unit_but_that_of_jobs(self):
+        text = (UNITS.parents[1] / "cmake" / "packages.cmake").read_text()
+        installed = re.findall(r"\$\{units\}/(\S+\.(?:service|target|timer))", text)
+        self.assertEqual({*installed, "ferry-batch@.service"}, {*PROGRAMS, *OTHERS})
+
     def test_no_unit_writes_a_core_file(self):
         for unit in PROGRAMS:
             lines = (UNITS / unit).read_text().splitlines()

@@ -1,7 +1,9 @@
 """What one client's connections and headers do to other clients."""
 
+import contextlib
 import resource
 import socket
+import tempfile
 import unittest
 
 import grpc
@@ -9,6 +11,7 @@ from tritonclient.grpc import service_pb2 as pb
 from tritonclient.grpc import service_pb2_grpc
 
 import http2_frames
+import trust
 from ending_test import Client, code_of, one_row
 from ferry_process import FerryProcess, free_port, wait_until
 
@@ -208,6 +211,23 @@ class SharedConnectionTest(unittest.TestCase):
 
 
 class LostConnectionTest(unittest.TestCase):
+
+    def test_connection_without_a_handshake_ends(self):
+        """Of HTTP/2 or of TLS: none comes, or half of it. It takes 20 s."""
+        with tempfile.TemporaryDirectory() as folder:
+            key, certificate = trust.Authority(folder).sign("server")
+            for flags in ([], [f"--tls-cert={certificate}", f"--tls-key={key}"]):
+                with self.subTest(flags=flags), \
+                        FerryProcess(*flags, models=["echo"]) as server, \
+                        contextlib.ExitStack() as stack:
+                    silent = [stack.enter_context(socket.create_connection(
+                        ("127.0.0.1", server.port), timeout=LONG_S))
+                              for _ in range(2)]
+                    silent[1].sendall(b"\x16\x03\x01" if flags else
+                                      http2_frames.PREFACE[:10])
+                    for connection in silent:
+                        while connection.recv(1000):
+                            pass
 
     def test_connection_ends_once_a_ping_has_no_answer(self):
         """So a connection looks to its server that the network has cut: nothing

@@ -3,6 +3,7 @@ said, where one is not installed."""
 
 import os
 import pathlib
+import re
 import subprocess
 import threading
 import unittest
@@ -17,6 +18,13 @@ def replace_once(text, old, new):
     if text.count(old) != 1:
         raise ValueError(f"expected {old!r} once, got it {text.count(old)} times")
     return text.replace(old, new)
+
+
+def uncomment(text, key):
+    """Returns YAML in which the block of that key is no comment any more."""
+    (block,) = re.finditer(rf"^( *)# {key}:\n(?:\1#   .*\n)+", text, re.M)
+    lines = re.sub(rf"^{block[1]}# ", block[1], block[0], flags=re.M)
+    return text[:block.start()] + lines + text[block.end():]
 
 
 class Tool:

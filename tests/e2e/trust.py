@@ -62,12 +62,13 @@ class Authority:
         return key, certificate
 
 
-    def shorten(self, name, seconds):
-        """Signs what is in `name` anew, for so long from now on; returns when it
-        ends, in seconds since the epoch."""
+    def shorten(self, name, seconds, begins=0):
+        """Signs what is in `name` anew, for so long from `begins` seconds from now
+        on; returns when it ends, in seconds since the epoch."""
         key, certificate = self.paths(name)
-        end = (datetime.datetime.now(datetime.timezone.utc) +
-               datetime.timedelta(seconds=seconds)).replace(microsecond=0)
+        start = (datetime.datetime.now(datetime.timezone.utc) +
+                 datetime.timedelta(seconds=begins)).replace(microsecond=0)
+        end = start + datetime.timedelta(seconds=seconds)
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             path = os.path.join(folder, "config")
             with open(path, "w") as config:
@@ -80,7 +81,8 @@ class Authority:
             made = os.path.join(folder, "made")
             openssl("ca", "-batch", "-notext", "-config", path, "-cert",
                     self.certificate, "-keyfile", self.key, "-in", request,
-                    "-out", made, "-enddate", end.strftime("%Y%m%d%H%M%SZ"))
+                    "-out", made, "-startdate", start.strftime("%Y%m%d%H%M%SZ"),
+                    "-enddate", end.strftime("%Y%m%d%H%M%SZ"))
             os.replace(made, certificate)
         return end.timestamp()
 

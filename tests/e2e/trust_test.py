@@ -522,6 +522,11 @@ class StartTest(TrustCase):
         expect("--tls-cert requires --tls-key", f"--tls-cert={certificate}")
         expect("--tls-client-ca requires --tls-cert", f"--tls-client-ca={key}")
         expect("cannot read '/no/ca'", *tls, "--tls-client-ca=/no/ca")
+        for begins in (-7200, 7200):  # it is over, or has not begun
+            self.authority.shorten("server", 3600, begins)
+            expect(f"{certificate}: expected a certificate that is valid now, got",
+                   *tls)
+        self.sign()
         other = trust.Authority(self.folder, "other")
         expect(f"{certificate}: expected the certificate of the key in "
                f"{other.key}, got that of another",

@@ -1,6 +1,7 @@
 // files_fuzzer fuzzes the readers of files that come with a model, a payload or
 // a plan: the input is a file of weights (.safetensors), to the next reader one
-// of labels, then a manifest, an array of NumPy (.npy), and a file of prices.
+// of labels, then a manifest, an array of NumPy (.npy), a file of prices, and
+// the name of a model.
 //
 // What must hold, beside that nothing is read or written where it may not be:
 //   1. The tensors of an open file are, one after the other, all of its bytes
@@ -12,6 +13,7 @@
 //      as fit into it; no size of its shape is negative.
 //   5. Each price is above 0, and is found by its device, provider, region,
 //      kind and term.
+//   6. A name of a model names a folder in the repository, and no other place.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -32,6 +34,7 @@
 #include "models/config/label_file.h"
 #include "models/files/safetensors.h"
 #include "models/repository/manifest_text.h"
+#include "models/repository/repository_folder.h"
 
 namespace ferry {
 namespace {
@@ -149,6 +152,18 @@ void CheckPrices(const std::string& bytes) {
   Check(plan::AgeWarning(*prices, "2026-01-31").ok(), "its day is a day");
 }
 
+void CheckName(const std::string& name) {
+  const absl::Status status = CheckModelName(name);
+  if (!status.ok()) {
+    Check(absl::IsInvalidArgument(status), "a name is refused");
+    return;
+  }
+  const std::filesystem::path repository = "/models";
+  const auto folder = (repository / name).lexically_normal();
+  Check(folder.parent_path() == repository && folder.filename() == name,
+        "a name names a folder in the repository");
+}
+
 void CheckFile(const std::string& bytes) {
   static auto* const file = new File();
   file->Write(bytes);
@@ -174,6 +189,7 @@ void CheckFile(const std::string& bytes) {
     CheckArray(bytes, type);
   }
   CheckPrices(bytes);
+  CheckName(bytes);
 }
 
 }  // namespace
