@@ -145,6 +145,7 @@ if [ -e "$device_library" ]; then
   copy_program "$device_library" "$bundle/lib/libferry_cuda.so"
   own_libraries+=("$device_library")
 fi
+install -m 755 deploy/cloud/ferry_notice.py "$bundle/bin/ferry_notice.py"
 install -m 755 scripts/gpu_check.sh "$bundle/tests/gpu_check.sh"
 install -m 644 -D -t "$bundle/tests/gpu_check" scripts/gpu_check/*.py
 install -m 644 -t "$bundle/tests" scripts/replaced_file.py

@@ -11,9 +11,9 @@ and there installs the deb, with what it needs of Debian's packages. Checked are
   watchdog  a server that stops turning is ended and started again
   upgrade   a server under load answers all of it, and goes on until it is restarted
   timers    the servers sleep and wake by the clock
-  notice    servers drain once the cloud says that it takes the machine back
   stop      where the machine goes down, servers drain before its network ends
   boot      what is enabled serves again
+  notice    servers drain once the cloud says that it takes the machine back
   purge     no file of the package is left, and all files of the operator's
   tarball   where the deb is not, but its libraries are, it serves from a folder, and
             the later one from another; nothing is left
@@ -260,7 +260,8 @@ def check_timers(machine, ports):
 
 
 def check_notice(machine, ports):
-    """Has a service like AWS's tell the unit that the machine goes."""
+    """Has a service like AWS's tell the unit that the machine goes; then starts all
+    again, which asks the same service."""
     machine.run("apt-get install --yes --no-install-recommends python3 2>&1")
     service = notice_test.Service(notice_test.AwsHandler)
     folder = f"/run/systemd/system/{NOTICE}.d"
@@ -281,6 +282,8 @@ def check_notice(machine, ports):
             "drains signal=TERM" not in machine.run(
                 f"journalctl --no-pager _SYSTEMD_INVOCATION_ID={life}")):
         fail(f"expected a server that drains and ends well\n{machine.journal()}")
+    service.tell(None)
+    machine.run(f"systemctl enable --now {UNIT} {NOTICE}")
     say("notice: the server drained when the cloud told that the machine goes")
 
 
@@ -313,7 +316,7 @@ def check_stop(machine, ports):
 
 
 def check_purge(machine, before):
-    machine.run(f"systemctl enable --now {NOTICE} && apt-get purge --yes ferry 2>&1")
+    machine.run("apt-get purge --yes ferry 2>&1")
     left = files_of(machine.root) - before
     kept = {path for path in left if path.startswith(("/etc/ferry", "/var/lib/ferry"))}
     wrong = {path for path in left - kept if "ferry" in path}
@@ -335,8 +338,9 @@ def check_tarballs(machine, deb, tarballs, ports):
                 f"--no-install-recommends {' '.join(libraries)} 2>&1")
     before = files_of(machine.root)
     for tarball in tarballs:
-        program = f"/opt/{tarball.name.removesuffix('.tar.gz')}/bin/ferry-server"
-        machine.run(f"tar -xzf /packages/{tarball.name} -C /opt && systemd-run "
+        program = f"/unpacked/{tarball.name.removesuffix('.tar.gz')}/bin/ferry-server"
+        machine.run("mkdir -p /unpacked && "
+                    f"tar -xzf /packages/{tarball.name} -C /unpacked && systemd-run "
                     f"--unit={UNPACKED} --remain-after-exit --property=DynamicUser=yes "
                     f"{program} --torch /site/torch --model-repository={MODELS} "
                     f"--grpc-port={ports[0]} --metrics-port={ports[1]} 2>&1")
@@ -346,10 +350,10 @@ def check_tarballs(machine, deb, tarballs, ports):
         machine.wait_until("it ends with 0 after SIGTERM", lambda: (
             machine.show("SubState", UNPACKED) == "exited"))
         machine.run(f"systemctl stop {UNPACKED}")
-    machine.run("rm -r /opt/ferry-*")
+    machine.run("rm -r /unpacked")
     left = files_of(machine.root) - before
     if left:
-        fail(f"expected nothing outside the tarballs' folders, got {sorted(left)}")
+        fail(f"expected nothing outside the tarballs' folder, got {sorted(left)}")
     say("tarball: its server serves and ends, the later one's beside it, too")
 
 
@@ -397,13 +401,13 @@ def check(build, work):
         check_watchdog(machine, ports)
         check_upgrade(machine, debs[1], ports)
         check_timers(machine, ports)
-        check_notice(machine, ports)
         check_stop(machine, ports)
         machine = Machine(root, work / "console.log", torch)
         machine.wait_until("what is enabled serves after a boot",
                            lambda: machine.show("ActiveState") == "active")
         ask_models(ports[0])
         say("boot: what is enabled serves again")
+        check_notice(machine, ports)
         check_purge(machine, before)
         check_tarballs(machine, debs[0], tarballs, ports)
         machine.power_off()

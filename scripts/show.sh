@@ -64,7 +64,7 @@
 # scrapes  what ten scrapes of /metrics a second cost
 # sends  planned requests a second that ferry-bench itself can send
 # shipped  deb, tarball and images: installed, served, upgraded, purged; the image of
-#     scripts/image.sh, and that of ferry-batch, in dist/; six minutes
+#     scripts/image.sh, and that of ferry-batch, in dist/; four minutes
 # soak    half an hour at 70 % load over TLS, with cancels, deadlines, reloads,
 #     rotations of certificate and tokens, and scrapes: memory, descriptors, threads
 # soak-sanitizers  the same on servers built for AddressSanitizer and ThreadSanitizer,

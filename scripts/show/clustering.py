@@ -14,7 +14,7 @@ LEAST_OK = 0.999
 
 def image():
     """Returns the newest image of scripts/image.sh."""
-    made = sorted((measuring.ROOT / "dist").glob("ferry-*-image.tar"),
+    made = sorted((measuring.ROOT / "dist").glob("ferry-[0-9]*-image.tar"),
                   key=lambda path: path.stat().st_mtime)
     if not made:
         raise measuring.Failure("no image in dist/; scripts/image.sh makes one")
