@@ -44,9 +44,10 @@ UNIT = "ferry@slice-0"
 NOTICE = "ferry-notice.service"
 UNPACKED = "ferry-unpacked"  # the unit of a tarball's server
 # What dpkg, apt, systemd and the journal write, and what is no disk.
-IGNORED = re.compile(r"/(dev|proc|run|sys|tmp|root|site)(/|$)|/var/(cache|lib/(apt|dpkg|"
-                     r"systemd|private)|log|tmp)(/|$)|/etc/(ld\.so\.cache|machine-id|"
-                     r"\.updated|apt/)|/var/\.updated|\.dpkg-")
+IGNORED = re.compile(r"/(dev|proc|run|sys|tmp|root|site)(/|$)|"
+                     r"/var/(cache|lib/(apt|dpkg|systemd|private)|log|tmp)(/|$)|"
+                     r"/etc/(ld\.so\.cache|machine-id|\.updated|apt/)|"
+                     r"/var/\.updated|\.dpkg-")
 # What the operator writes; purging leaves it.
 ENVIRONMENT = "/etc/ferry/slice-0.env"
 MODELS = "/var/lib/ferry/models"
@@ -297,8 +298,8 @@ def check_stop(machine, ports):
         told, _ = client.communicate(timeout=60)
     if not re.fullmatch(r"\d+ answers, then UNAVAILABLE\n", told):
         fail(f"expected answers, and UNAVAILABLE once the server is gone, got {told}")
-    said = run("journalctl", "--no-pager", f"--directory={machine.root}/var/log/journal",
-               "--output=cat").splitlines()
+    said = run("journalctl", "--no-pager", "--output=cat",
+               f"--directory={machine.root}/var/log/journal").splitlines()
 
     def last(text):
         found = [i for i, line in enumerate(said) if text in line]
@@ -331,20 +332,26 @@ def check_purge(machine, before):
 
 
 def check_tarballs(machine, deb, tarballs, ports):
-    """Serves from the one, then from the later one beside it."""
+    """Serves from the one, then from the later one, which is unpacked meanwhile."""
     libraries = re.findall(r"(?:^|, )([^ ,]+)",
                            run("dpkg-deb", "--field", deb, "Depends"))
     machine.run("apt-get autoremove --purge --yes 2>&1 && apt-get install --yes "
                 f"--no-install-recommends {' '.join(libraries)} 2>&1")
     before = files_of(machine.root)
+    machine.run("mkdir /unpacked")
+
+    def unpack(tarball):
+        machine.run(f"tar -xzf /packages/{tarball.name} -C /unpacked")
+
+    unpack(tarballs[0])
     for tarball in tarballs:
         program = f"/unpacked/{tarball.name.removesuffix('.tar.gz')}/bin/ferry-server"
-        machine.run("mkdir -p /unpacked && "
-                    f"tar -xzf /packages/{tarball.name} -C /unpacked && systemd-run "
-                    f"--unit={UNPACKED} --remain-after-exit --property=DynamicUser=yes "
-                    f"{program} --torch /site/torch --model-repository={MODELS} "
-                    f"--grpc-port={ports[0]} --metrics-port={ports[1]} 2>&1")
+        machine.run(f"systemd-run --unit={UNPACKED} --remain-after-exit "
+                    f"--property=DynamicUser=yes {program} --torch /site/torch "
+                    f"--model-repository={MODELS} --grpc-port={ports[0]} "
+                    f"--metrics-port={ports[1]} 2>&1")
         machine.wait_until("a tarball's server is ready", lambda: is_ready(ports[1]))
+        unpack(tarballs[1])
         ask_models(ports[0])
         machine.run(f"systemctl kill --signal=TERM {UNPACKED}")
         machine.wait_until("it ends with 0 after SIGTERM", lambda: (
@@ -367,7 +374,8 @@ make_root 'making a bare Debian 12 with systemd' {shlex.quote(str(work / 'root')
 
 def install(machine, deb, ports):
     machine.run("apt-get update 2>&1")
-    machine.run(f"apt-get install --yes --no-install-recommends /packages/{deb.name} 2>&1")
+    machine.run("apt-get install --yes --no-install-recommends "
+                f"/packages/{deb.name} 2>&1")
     version = machine.run("/opt/ferry/bin/ferry-server --version")
     text = machine.run("cat /opt/ferry/share/ferry/slice.env")
     for name, value in (("DEVICE", "cpu"), ("GRPC_PORT", ports[0]),

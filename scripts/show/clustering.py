@@ -6,19 +6,11 @@ import json
 import tempfile
 
 import measuring
+from shipping import newest_image
 
 MOST_HANG_S = 20
 MOST_ROLL_OUT_S = 240  # of two pods, each a minute and its start and end
 LEAST_OK = 0.999
-
-
-def image():
-    """Returns the newest image of scripts/image.sh."""
-    made = sorted((measuring.ROOT / "dist").glob("ferry-[0-9]*-image.tar"),
-                  key=lambda path: path.stat().st_mtime)
-    if not made:
-        raise measuring.Failure("no image in dist/; scripts/image.sh makes one")
-    return made[-1]
 
 
 def has_asked(run):
@@ -81,8 +73,8 @@ def page_of(told, held):
             "over four connections; with retries by the policy and options of "
             "docs/reliability.md, without retries as plain as can be. Names are kept "
             "for 30 s, as CoreDNS does by default: clients begin 35 s after the pods "
-            "are ready, and a server is killed 35 s after the one before is ready; in a "
-            "row at once, of which no more is claimed than that none is lost. Lost is "
+            "are ready, and a server is killed 35 s after the one before is ready; in "
+            "a row at once, of which no more is claimed than that none is lost. Lost is "
             "what has no outcome, or none but the client's own deadline; of what fails "
             "otherwise the client knows. Each slice is taken in the roll-outs. Devices "
             "are simulated, slices synthetic.\n\nAll that deploy/kubernetes has is "
@@ -141,7 +133,7 @@ def measure(options):
         "server lose none; the autoscaler's counts are right; claims give each pod a "
         "slice", options.command)
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        measuring.run(["scripts/cluster.sh", "--image", image(),
+        measuring.run(["scripts/cluster.sh", "--image", newest_image("ferry"),
                        measuring.ROOT / ".venv/bin/python",
                        measuring.ROOT / "tests/cluster/scenarios.py", file.name],
                       cwd=measuring.ROOT)

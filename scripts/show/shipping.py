@@ -1,5 +1,5 @@
-"""shipped: what scripts/check_image.py says of the newest images in dist/, and
-scripts/check_package.py of the deb and the tarball of the build.
+"""shipped: the images in dist/ pass scripts/check_image.py, and the deb and the tarball
+of the build scripts/check_package.py.
 """
 
 import os
@@ -13,10 +13,14 @@ TOOLS = ("buildah", "runc", "skopeo", "docker-registry", "mmdebstrap",
          "systemd-container")
 
 
-def newest(pattern):
-    """Returns the newest file of dist/ with such a name, or None."""
-    return max((measuring.ROOT / "dist").glob(pattern), default=None,
-               key=lambda path: path.stat().st_mtime)
+def newest_image(kind):
+    """Returns the newest of scripts/image.sh: "ferry" or "ferry-batch"."""
+    made = (measuring.ROOT / "dist").glob(f"{kind}-[0-9]*-image.tar")
+    newest = max(made, default=None, key=lambda path: path.stat().st_mtime)
+    if newest is None:
+        raise measuring.Failure(f"no image of {kind} in dist/; scripts/image.sh makes "
+                                "one")
+    return newest
 
 
 def check(script, *arguments, **environment):
@@ -35,13 +39,10 @@ def measure(options):
         "shipped", "the image goes through a registry and serves in containers, that "
         "of ferry-batch computes; the deb is installed, serves under systemd, is "
         "upgraded and purged, and so is the tarball", options.command)
-    images = newest("ferry-[0-9]*-image.tar"), newest("ferry-batch-*-image.tar")
-    if images[0] is None:
-        raise measuring.Failure("no image of the server in dist/; scripts/image.sh "
-                                "makes one")
+    images = newest_image("ferry"), newest_image("ferry-batch")
     runs = {image.name: check("check_image.py", image,
                               FERRY_SERVER=options.programs.path("ferry-server"))
-            for image in images if image}
+            for image in images}
     runs["deb and tarball"] = check("check_package.py", "--bin",
                                     options.programs.folder.parent)
     versions = {name: measuring.run(["dpkg-query", "-W", "-f", "${Version}", name])

@@ -1,4 +1,4 @@
-"""A DNS server that tells one name: the servers that are ready, as a headless Service
+"""Names answers DNS for one name by the servers that are ready, as a headless Service
 of Kubernetes tells pods."""
 
 import ipaddress

@@ -1,6 +1,6 @@
-"""HAProxy, Envoy and nginx with the configurations that are shipped, changed by no more
-than addresses and what is there as a comment, as TLS to the servers, and how each is
-told to read its file again."""
+"""Runs HAProxy, Envoy and nginx with the configurations that are shipped, changed by no
+more than addresses and what is there as a comment, as TLS to the servers, and has each
+read its file again."""
 
 import os
 import pathlib

@@ -304,10 +304,8 @@ class Scenarios:
         """A new version's roll-out and one back, under load, without any retry."""
         rounds = []
         set_slices(2)  # all are taken: a pod comes once another has gone
-        images = ("ctr", "--namespace=k8s.io", "images")
-        known = node.run(*images, "list", "--quiet").split()
-        (name,) = [name for name in known if name.endswith(IMAGE)]
-        node.run(*images, "tag", name, name.replace(IMAGE, NEXT_IMAGE))
+        node.run("ctr", "--namespace=k8s.io", "images", "tag",
+                 *(f"docker.io/library/{image}" for image in (IMAGE, NEXT_IMAGE)))
         for image in (NEXT_IMAGE, IMAGE):
             with self.load(retries=False) as load:
                 time.sleep(3)
@@ -358,7 +356,7 @@ class Scenarios:
             kubectl("uncordon", "node")
             wait_until("both pods", lambda: sum(map(is_ready, pods())) == 2)
             left = before & {pod["metadata"]["uid"] for pod in pods()}
-            time.sleep(3)
+            time.sleep(NAMES_S)
         return {"exit_code": draining.returncode, "pods_replaced": 2 - len(left),
                 "clients": load.counts}
 

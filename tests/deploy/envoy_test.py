@@ -1,7 +1,7 @@
-"""Envoy, with the configuration that is shipped. It weighs three servers of unequal
-speed by the load that they tell in their replies: each gets the share of requests that
-it carries. It leaves out servers whose connections break, and none for what it
-answers. No client harms another.
+"""Envoy carries gRPC with the configuration that is shipped. It weighs three servers of
+unequal speed by the load that they tell in their replies: each gets the share of
+requests that it carries. Its outlier detection leaves out servers whose connections
+break, and none for what it answers. No client harms another.
 
 Skipped where scripts/envoy.sh has not been run.
 """
@@ -172,7 +172,9 @@ class EnvoyTest(unittest.TestCase):
         """One refuses nearly all, one fails all, one serves."""
         servers = self.start_servers(
             [FULL, sim_config(alpha_ms=1, beta_ms=0, fail_every=1), sim_config()])
-        address, admin_port = self.put_before([server.port for server in servers])
+        address, admin_port = self.put_before(
+            [server.port for server in servers],
+            lambda text: uncomment(text, "outlier_detection"))
         codes = collections.Counter()
         with grpc.insecure_channel(address) as channel:
             stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
@@ -192,7 +194,8 @@ class EnvoyTest(unittest.TestCase):
         servers = self.start_servers([sim_config()] * 3)
         address, admin_port = self.put_before(
             [server.port for server in servers],
-            lambda text: text.replace("interval: 0.5s", "interval: 60s"))
+            lambda text: uncomment(text.replace("interval: 0.5s", "interval: 60s"),
+                                   "outlier_detection"))
         servers[0].process.kill()
         self.assertTrue(wait_until(
             lambda: proxy_bounds.serve(address) or self.ejected(admin_port)))

@@ -157,6 +157,21 @@ class ManifestTest(unittest.TestCase):
                       [port["name"] for container in pod["spec"]["containers"]
                        for port in container["ports"]])
 
+    def test_network_policy_lets_clients_in(self):
+        (policy,) = documents(DEPLOY / "kubernetes" / "network_policy.yaml")
+        (deployment,) = documents(DEPLOY / "kubernetes" / "deployment.yaml")
+        (job,) = documents(DEPLOY / "kubernetes" / "batch_job.yaml")
+        pod = deployment["spec"]["template"]
+        self.assertEqual(policy["spec"]["podSelector"]["matchLabels"],
+                         pod["metadata"]["labels"])
+        rules = policy["spec"]["ingress"]
+        self.assertEqual([port["port"] for rule in rules for port in rule["ports"]],
+                         [port["name"] for port in
+                          pod["spec"]["containers"][0]["ports"]])
+        (client,) = rules[0]["from"]
+        self.assertLessEqual(client["podSelector"]["matchLabels"].items(),
+                             job["spec"]["template"]["metadata"]["labels"].items())
+
     def test_a_wrong_manifest_would_be_found(self):
         text = (DEPLOY / "kubernetes" / "deployment.yaml").read_text()
         with tempfile.TemporaryDirectory() as folder:
