@@ -110,7 +110,7 @@ def page_of(told, held):
              f"ended {told['too_many']['scaled_down_ends_s']:.0f} s after "
              "`kubectl scale --replicas=2`.\n\nThe autoscaler on the load, with the "
              "target of deploy/kubernetes/autoscaler.yaml, but one to four replicas, "
-             "15 s before it scales down and connections of 10 s in place of five "
+             "75 s before it scales down and connections of 10 s in place of five "
              "minutes each; the wait's target is 1 s, as this device's batches take "
              "0.2 s. The load is of what four carry:\n\n")
     page += measuring.table(["load", "rows/s", "replicas", "right"], [
