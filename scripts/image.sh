@@ -119,9 +119,11 @@ say "$context: $(du -sm "$context" | cut -f 1) MiB"
 work=$(mktemp -d /var/tmp/ferry-image.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 build=(buildah --root "$work/storage" --runroot "$work/run")
-# No package manager, no shell: its packages are unpacked, and no more.
+# No package manager, no shell: its packages are unpacked, and no more, without that
+# dpkg on which Python's depend.
 SOURCE_DATE_EPOCH=$committed make_root "making the root" "$work/root.tar" \
-  --variant=extract "--include=$packages"
+  --variant=extract "--include=$packages" \
+  '--extract-hook=rm -f "$1"/usr/bin/dpkg* "$1"/usr/sbin/dpkg*'
 container=$("${build[@]}" from scratch)
 "${build[@]}" add --quiet "$container" "$work/root.tar" / >/dev/null
 "${build[@]}" commit --quiet --timestamp "$committed" "$container" \
