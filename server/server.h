@@ -158,13 +158,7 @@ class Server {
   UnsentReplies unsent_;
   MemoryGuard guard_;
   ClientShares shares_;
-  SharedRegions regions_;
-  const GrpcEndpoint::Admission admission_{
-      .memory = guard_,
-      .shares = shares_,
-      .regions = options_.grpc.shared_memory == ClientSharedMemory::kOn
-                     ? &regions_
-                     : nullptr};
+  const GrpcEndpoint::Admission admission_{.memory = guard_, .shares = shares_};
   EndpointLoad load_;
   std::unique_ptr<Tracer> tracer_;  // null: nothing is traced
   StatusHistory history_;

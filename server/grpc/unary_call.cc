@@ -26,8 +26,7 @@ void UnaryCall::Ended(bool ok) {
     method_->tell(method_->path, context_);
   }
   method_->answer(
-      message_, context_,
-      [this](const grpc::Status& status, grpc::ByteBuffer& response) {
+      message_, [this](const grpc::Status& status, grpc::ByteBuffer& response) {
         Send(status, response);
       });
 }
