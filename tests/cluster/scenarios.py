@@ -49,7 +49,7 @@ SLICES = int(node.SLICES["nvidia.com/mig-1g.18gb"])
 FAST = (16, 5, 0.1)  # max_batch_size, alpha and beta in ms
 KILLS = 4
 NAMES_S = 35  # CoreDNS keeps an answer for 30 s
-IMAGE, NEXT_IMAGE = "ferry:0.1.0", "ferry:next"
+NEXT_IMAGE = "ferry:next"
 HANGS = 3
 # --- the autoscaler ---
 FLEET = 4  # replicas at most
@@ -305,18 +305,20 @@ class Scenarios:
     def roll_out(self):
         """A new version's roll-out and one back, under load, without any retry."""
         rounds = []
+        made = self.deployment(2)
+        image = made["spec"]["template"]["spec"]["containers"][0]["image"]
         set_slices(2)  # all are taken: a pod comes once another has gone
         node.run("ctr", "--namespace=k8s.io", "images", "tag",
-                 *(f"docker.io/library/{image}" for image in (IMAGE, NEXT_IMAGE)))
-        for image in (NEXT_IMAGE, IMAGE):
+                 *(f"docker.io/library/{name}" for name in (image, NEXT_IMAGE)))
+        for to in (NEXT_IMAGE, image):
             with self.load(retries=False) as load:
                 time.sleep(3)
-                kubectl("set", "image", "deployment/ferry", f"ferry={image}")
+                kubectl("set", "image", "deployment/ferry", f"ferry={to}")
                 took = time.monotonic()
                 kubectl("rollout", "status", "deployment/ferry", f"--timeout={END_S}s")
                 took = time.monotonic() - took
                 time.sleep(5)
-            rounds.append({"to": image, "seconds": took, "clients": load.counts})
+            rounds.append({"to": to, "seconds": took, "clients": load.counts})
             say(f"roll-out: {took:.0f} s, {load.counts}")
         set_slices(SLICES)
         return rounds
