@@ -43,6 +43,7 @@ struct RawFlags {
   std::string log_format = "text";
   bool no_raised_priority = false;
   bool grpc_reflection = false;
+  bool allow_client_shm = false;
   std::string admin_address;
   bool open_health = false;
   bool insecure = false;
@@ -281,6 +282,11 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
       ->check(NumberFrom(0, kMaxSeconds))
       ->type_name("S")
       ->capture_default_str()
+      ->group(group);
+  app.add_flag("--allow-client-shm", raw.allow_client_shm,
+               "clients of this machine may pass tensors in system shared "
+               "memory that they register; not beside an address that other "
+               "machines reach")
       ->group(group);
   app.add_flag("--grpc-reflection", raw.grpc_reflection,
                "offer the reflection service (for grpcurl)")
@@ -590,6 +596,9 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
   }
   if (raw.no_raised_priority) {
     options.lifecycle.priority = Priority::kOfProcess;
+  }
+  if (raw.allow_client_shm) {
+    options.grpc.shared_memory = ClientSharedMemory::kOn;
   }
   if (raw.grpc_reflection) {
     options.grpc.reflection = Reflection::kOn;

@@ -117,6 +117,8 @@ std::string DescribeOptions(const ServerOptions& options) {
   }
   add("grpc-reflection",
       options.grpc.reflection == Reflection::kOn ? "on" : "off");
+  add("allow-client-shm",
+      options.grpc.shared_memory == ClientSharedMemory::kOn ? "on" : "off");
   add("admin-rpc", options.grpc.admin == AdminRpc::kOn ? "on" : "off");
   if (options.grpc.load_trailers == LoadTrailers::kOn) {
     add("endpoint-load-metrics", "on");

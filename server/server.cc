@@ -106,6 +106,20 @@ std::vector<ExposedAddress> ExposedBy(const ServerOptions& options,
   return exposed;
 }
 
+// What other machines write is in no memory of this one.
+absl::Status CheckSharedMemory(const ServerOptions& options,
+                               const Ports& ports) {
+  const bool is_local = ports.grpc.is_local() &&
+                        (!ports.admin.has_value() || ports.admin->is_local());
+  if (options.grpc.shared_memory == ClientSharedMemory::kOff || is_local) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "--allow-client-shm: expected a --grpc-address, and an --admin-address, "
+      "that this machine alone reaches, as 127.0.0.1 or unix:FILE, got another "
+      "one");
+}
+
 // Returns what a client is told that may not have a page; else nothing.
 std::optional<HttpReply> RefusalOf(const Authorizer& authorizer,
                                    const HttpRequest& request) {
@@ -191,6 +205,9 @@ absl::StatusOr<Ports> BindPorts(const ServerOptions& options) {
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(
     const ServerOptions& options, Ports ports, DeviceMetrics* device) {
+  if (absl::Status status = CheckSharedMemory(options, ports); !status.ok()) {
+    return status;
+  }
   auto keeper =
       Gatekeeper::Open(options.trust, ExposedBy(options, ports), absl::Now());
   if (!keeper.ok()) {
@@ -240,6 +257,8 @@ Server::Server(const ServerOptions& options, Ports ports, DeviceMetrics* device)
       unsent_(static_cast<size_t>(options.grpc.max_unsent_bytes)),
       guard_(options.memory, MemoryLimit()),
       shares_(options.client),
+      regions_({.bytes = static_cast<uint64_t>(MemoryLimit()) / 4,
+                .first_reserved_file = FirstReservedFile(OpenFileLimit())}),
       history_(models_, readiness_, device),
       probe_(options.lifecycle.is_device_lost
                  ? std::make_unique<LossProbe>(options.lifecycle.is_device_lost)

@@ -158,7 +158,13 @@ class Server {
   UnsentReplies unsent_;
   MemoryGuard guard_;
   ClientShares shares_;
-  const GrpcEndpoint::Admission admission_{.memory = guard_, .shares = shares_};
+  SharedRegions regions_;
+  const GrpcEndpoint::Admission admission_{
+      .memory = guard_,
+      .shares = shares_,
+      .regions = options_.grpc.shared_memory == ClientSharedMemory::kOn
+                     ? &regions_
+                     : nullptr};
   EndpointLoad load_;
   std::unique_ptr<Tracer> tracer_;  // null: nothing is traced
   StatusHistory history_;

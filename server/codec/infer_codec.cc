@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/checked_math.h"
@@ -42,6 +43,25 @@ std::string NamesOf(const std::vector<TensorSpec>& tensors) {
 
 std::string OfInput(const ModelView& model, const std::string& input) {
   return absl::StrCat("input '", input, "' for model '", model.name, "'");
+}
+
+// OK where shared memory is offered, or the tensor is in the message.
+absl::Status CheckOffered(const ClientRegions& regions, const char* kind,
+                          const std::string& tensor,
+                          const InferParameterMap& parameters) {
+  const char* const name =
+      regions.regions == nullptr ? SharedMemoryParameter(parameters) : nullptr;
+  return name == nullptr ? absl::OkStatus()
+                         : absl::UnimplementedError(absl::StrCat(
+                               kind, " '", Shown(tensor), "': parameter '",
+                               name, "': ", kNoSharedMemory));
+}
+
+// The same status, which says of which input it is.
+absl::Status OfInput(const ModelView& model, const TensorSpec& spec,
+                     const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(OfInput(model, spec.name),
+                                                  ": ", status.message()));
 }
 
 // Returns whether raw bytes may be no element of the type; those of the other
@@ -103,14 +123,19 @@ absl::Status CheckRawElements(DataType type, int64_t count,
 
 }  // namespace
 
-absl::Status InferDecoder::Bind(const ModelView& model, InferRequest& request) {
+absl::Status InferDecoder::Bind(const ModelView& model, InferRequest& request,
+                                const ClientRegions& regions) {
+  const absl::Cleanup forget = [this] { regions_ = {}; };
+  regions_ = regions;
+  copies_.clear();
   if (message_.is_repeated() && bound_.serial != 0 &&
       bound_.serial == model.serial && BindAgain(model, request)) {
     return absl::OkStatus();
   }
   bound_ = {};
   absl::Status status = BindAnew(model, request);
-  if (status.ok() && message_.raw_count() > 0) {
+  if (status.ok() && message_.raw_count() > 0 && places_.empty() &&
+      output_regions_.empty()) {
     bound_ = {.serial = model.serial,
               .rows = request.rows,
               .bytes = request.bytes,
@@ -232,11 +257,52 @@ absl::Status InferDecoder::MatchInputs(const ModelView& model) {
         " inputs for model '", model.name, "', missing input(s) ['",
         absl::StrJoin(missing, "', '"), "']"));
   }
+  if (absl::Status status = FindRanges(); !status.ok()) {
+    return status;
+  }
   const size_t raw_count = message_.raw_count();
-  if (raw_count != 0 && raw_count != static_cast<size_t>(sent.size())) {
-    return Invalid(absl::StrCat("expected ", sent.size(),
-                                " raw_input_contents, one an input, got ",
-                                raw_count, " for model '", model.name, "'"));
+  auto in_message = static_cast<size_t>(sent.size());
+  for (const Place& place : places_) {
+    in_message -= place.range.region.empty() ? 0 : 1;
+  }
+  if (raw_count != 0 && raw_count != in_message) {
+    return Invalid(absl::StrCat(
+        "expected ", in_message, " raw_input_contents, one an input",
+        places_.empty() ? "" : " that is in no shared memory", ", got ",
+        raw_count, " for model '", model.name, "'"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InferDecoder::FindRanges() {
+  places_.clear();
+  const auto& sent = message_.fields().inputs();
+  size_t in_regions = 0;
+  for (int i = 0; i < sent.size(); ++i) {
+    RegionRange range;
+    if (!sent[i].parameters().empty()) {
+      if (absl::Status status = CheckOffered(regions_, "input", sent[i].name(),
+                                             sent[i].parameters());
+          !status.ok()) {
+        return status;
+      }
+      absl::StatusOr<RegionRange> read =
+          ReadInputParameters(sent[i].name(), sent[i].parameters());
+      if (!read.ok()) {
+        return read.status();
+      }
+      range = *std::move(read);
+    }
+    if (range.region.empty() && places_.empty()) {
+      continue;
+    }
+    const auto index = static_cast<size_t>(i);
+    for (size_t before = places_.size(); before < index; ++before) {
+      places_.push_back({.range = {}, .raw = before});
+    }
+    const bool is_in_region = !range.region.empty();
+    places_.push_back({.range = std::move(range), .raw = index - in_regions});
+    in_regions += is_in_region ? 1 : 0;
   }
   return absl::OkStatus();
 }
@@ -245,17 +311,13 @@ absl::Status InferDecoder::BindInput(const ModelView& model, size_t index,
                                      InferRequest& request) {
   const TensorSpec& spec = model.spec.inputs[index];
   const Input& sent = message_.fields().inputs(sent_as_[index]);
-  absl::Status status = CheckInputParameters(sent.name(), sent.parameters());
-  if (!status.ok()) {
-    return status;
-  }
   if (sent.datatype() != DataTypeName(spec.type)) {
     return Invalid(absl::StrCat("inference input '", spec.name,
                                 "' data-type is '", Shown(sent.datatype()),
                                 "', but model '", model.name, "' expects '",
                                 DataTypeName(spec.type), "'"));
   }
-  status = BindShape(model, index, request);
+  absl::Status status = BindShape(model, index, request);
   if (status.ok()) {
     status = BindBytes(model, index, request.rows);
   }
@@ -338,21 +400,29 @@ absl::Status InferDecoder::BindBytes(const ModelView& model, size_t index,
                                 rows, " rows of ", ShownShape(view.dims)));
   }
   elements_[index] = *count;
-  if (message_.raw_count() == 0) {
+  const auto sent_as = static_cast<size_t>(sent_as_[index]);
+  const bool is_in_region =
+      !places_.empty() && !places_[sent_as].range.region.empty();
+  if (message_.raw_count() == 0 && !is_in_region) {
     return BindTyped(model, index, *count);
   }
-  const auto raw = static_cast<size_t>(sent_as_[index]);
-  if (message_.has_typed(raw)) {
-    return Invalid(absl::StrCat(
-        "contents field must not be specified when using raw_input_contents "
-        "for '",
-        spec.name, "' for model '", model.name, "'"));
+  if (message_.has_typed(sent_as)) {
+    return Invalid(
+        absl::StrCat("contents field must not be specified when using ",
+                     is_in_region ? "shared memory" : "raw_input_contents",
+                     " for '", spec.name, "' for model '", model.name, "'"));
   }
-  if (!view.is_bytes &&
-      message_.raw_bytes(raw) != static_cast<uint64_t>(*bytes)) {
+  const size_t raw = places_.empty() ? sent_as : places_[sent_as].raw;
+  const uint64_t got =
+      is_in_region ? places_[sent_as].range.bytes : message_.raw_bytes(raw);
+  if (!view.is_bytes && got != static_cast<uint64_t>(*bytes)) {
     return Invalid(absl::StrCat("input byte size mismatch for ",
                                 OfInput(model, spec.name), ". Expected ",
-                                *bytes, ", got ", message_.raw_bytes(raw)));
+                                *bytes, ", got ", got));
+  }
+  if (is_in_region) {
+    absl::Status status = PlaceInRegion(index, places_[sent_as].range);
+    return status.ok() ? status : OfInput(model, spec, status);
   }
   view.segments = message_.raw(raw);
   if (!MayBeMalformed(spec.type)) {
@@ -360,9 +430,7 @@ absl::Status InferDecoder::BindBytes(const ModelView& model, size_t index,
   }
   const absl::Status status =
       CheckRawElements(spec.type, *count, view.segments);
-  return status.ok() ? status
-                     : Invalid(absl::StrCat(OfInput(model, spec.name), ": ",
-                                            status.message()));
+  return status.ok() ? status : OfInput(model, spec, status);
 }
 
 absl::Status InferDecoder::BindTyped(const ModelView& model, size_t index,
@@ -382,12 +450,60 @@ absl::Status InferDecoder::BindTyped(const ModelView& model, size_t index,
       TypedSegment(message_.typed(sent_as), message_.typed_pieces(sent_as),
                    spec.type, count, typed_bytes_[index]);
   if (!segment.ok()) {
-    return absl::Status(segment.status().code(),
-                        absl::StrCat(OfInput(model, spec.name), ": ",
-                                     segment.status().message()));
+    return OfInput(model, spec, segment.status());
   }
   typed_segments_[index] = *segment;
   inputs_[index].segments = absl::MakeConstSpan(&typed_segments_[index], 1);
+  return absl::OkStatus();
+}
+
+absl::Status InferDecoder::PlaceInRegion(size_t index,
+                                         const RegionRange& range) {
+  uint64_t bytes = range.bytes;
+  for (const Copy& copy : copies_) {
+    bytes += copy.size;
+  }
+  if (bytes > regions_.max_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("expected at most ", regions_.max_bytes,
+                     " bytes of a request in shared memory, as in a message, "
+                     "got more"));
+  }
+  absl::StatusOr<SharedRegions::Use> region =
+      regions_.regions->Find(*regions_.client, range.region);
+  if (!region.ok()) {
+    return region.status();
+  }
+  if (absl::Status status = (*region)->CheckRange(range.offset, range.bytes);
+      !status.ok()) {
+    return status;
+  }
+  // Not written before CopyRegions(), so that it is no memory yet.
+  copies_.push_back(
+      {.input = index,
+       .region = *std::move(region),
+       .offset = range.offset,
+       .size = range.bytes,
+       .bytes = std::make_unique_for_overwrite<std::byte[]>(range.bytes)});
+  typed_segments_[index] = {copies_.back().bytes.get(), range.bytes};
+  inputs_[index].segments = absl::MakeConstSpan(&typed_segments_[index], 1);
+  return absl::OkStatus();
+}
+
+absl::Status InferDecoder::CopyRegions(const ModelView& model) {
+  for (const Copy& copy : copies_) {
+    const TensorSpec& spec = model.spec.inputs[copy.input];
+    absl::Status status =
+        copy.region->Read(copy.offset, {copy.bytes.get(), copy.size});
+    if (status.ok() && MayBeMalformed(spec.type)) {
+      const ByteSegment segment = {copy.bytes.get(), copy.size};
+      status = CheckRawElements(spec.type, elements_[copy.input],
+                                absl::MakeConstSpan(&segment, 1));
+    }
+    if (!status.ok()) {
+      return OfInput(model, spec, status);
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -409,6 +525,7 @@ absl::Status InferDecoder::BindPadding(const ModelView& model, int32_t rows) {
 absl::Status InferDecoder::BindOutputs(const ModelView& model) {
   outputs_.clear();
   classes_.clear();
+  output_regions_.clear();
   const auto& requested = message_.fields().outputs();
   for (const auto& output : requested) {
     const std::optional<size_t> index =
@@ -424,13 +541,19 @@ absl::Status InferDecoder::BindOutputs(const ModelView& model) {
                                   "' is requested twice for model '",
                                   model.name, "', expected once"));
     }
-    const absl::StatusOr<int64_t> classes =
-        ReadOutputParameters(output.name(), output.parameters());
-    if (!classes.ok()) {
-      return classes.status();
+    if (absl::Status status = CheckOffered(regions_, "output", output.name(),
+                                           output.parameters());
+        !status.ok()) {
+      return status;
     }
+    const absl::StatusOr<OutputParameters> parameters =
+        ReadOutputParameters(output.name(), output.parameters());
+    if (!parameters.ok()) {
+      return parameters.status();
+    }
+    const int64_t classes = parameters->classes;
     const TensorSpec& spec = model.spec.outputs[*index];
-    if (*classes > 0 && !HasClasses(spec.type)) {
+    if (classes > 0 && !HasClasses(spec.type)) {
       return Invalid(absl::StrCat("output '", spec.name,
                                   "': parameter 'classification': expected an "
                                   "output of integers, FP32 or FP64, model '",
@@ -438,9 +561,20 @@ absl::Status InferDecoder::BindOutputs(const ModelView& model) {
                                   DataTypeName(spec.type)));
     }
     outputs_.push_back(*index);
-    if (*classes > 0 || !classes_.empty()) {
+    if (classes > 0 || !classes_.empty()) {
       classes_.resize(outputs_.size() - 1);
-      classes_.push_back(*classes);
+      classes_.push_back(classes);
+    }
+    if (!parameters->range.region.empty() || !output_regions_.empty()) {
+      output_regions_.resize(outputs_.size());
+    }
+    if (!parameters->range.region.empty()) {
+      absl::Status status = FindOutputRegion(*parameters);
+      if (!status.ok()) {
+        return absl::Status(status.code(),
+                            absl::StrCat("output '", spec.name, "' of model '",
+                                         model.name, "': ", status.message()));
+      }
     }
   }
   if (requested.empty()) {
@@ -451,8 +585,33 @@ absl::Status InferDecoder::BindOutputs(const ModelView& model) {
   return absl::OkStatus();
 }
 
+absl::Status InferDecoder::FindOutputRegion(
+    const OutputParameters& parameters) {
+  if (parameters.classes > 0) {
+    return Invalid(
+        "expected classes in the message, or values in shared memory, got "
+        "both parameters");
+  }
+  absl::StatusOr<SharedRegions::Use> region =
+      regions_.regions->Find(*regions_.client, parameters.range.region);
+  if (!region.ok()) {
+    return region.status();
+  }
+  if (absl::Status status = (*region)->CheckRange(parameters.range.offset,
+                                                  parameters.range.bytes);
+      !status.ok()) {
+    return status;
+  }
+  output_regions_.back() = {.range = parameters.range,
+                            .region = *std::move(region)};
+  return absl::OkStatus();
+}
+
 void InferDecoder::Clear() {
   message_.Clear();
+  places_.clear();
+  copies_.clear();
+  output_regions_.clear();
   for (std::vector<std::byte>& bytes : typed_bytes_) {
     if (bytes.capacity() > kMaxKeptBytes) {
       std::vector<std::byte>().swap(bytes);

@@ -4,16 +4,19 @@
 // A tensor's bytes are not copied here: a decoded input is a list of segments
 // inside the received slices. A request that says of its tensors what the one
 // before it said (InferMessage::is_repeated) is checked for its bytes alone.
+// Inputs that lie in shared memory are copied, and checked as they were copied.
 //
 // Thread safety: thread-compatible.
 // Errors: INVALID_ARGUMENT, with what was expected and what
 // was found; nothing in a message but what the client sent and what
-// ModelMetadata shows.
+// ModelMetadata shows. Of shared memory also those of SharedRegions, and
+// RESOURCE_EXHAUSTED for more of it than a message may have.
 #ifndef FERRY_SERVER_CODEC_INFER_CODEC_H_
 #define FERRY_SERVER_CODEC_INFER_CODEC_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +25,7 @@
 #include "batcher/infer_request.h"
 #include "server/codec/infer_message.h"
 #include "server/codec/infer_parameters.h"
+#include "server/codec/shared_regions.h"
 #include "tensor/padding.h"
 #include "tensor/tensor.h"
 
@@ -32,6 +36,19 @@ struct ModelView {
   const std::string& name;
   const ModelSpec& spec;
   uint64_t serial = 0;  // differs from that of any other model; 0: unknown
+};
+
+// The shared memory of a request's client. Borrowed as ModelView.
+struct ClientRegions {
+  const SharedRegions* regions = nullptr;  // null: it is not offered
+  const std::string* client = nullptr;     // its name
+  uint64_t max_bytes = 0;  // that all inputs of a request may have there
+};
+
+// Where an output goes: into the region, or, where that is null, the message.
+struct OutputRegion {
+  RegionRange range;
+  SharedRegions::Use region;
 };
 
 // An element of type BYTES counts as this many bytes more than it has: a model
@@ -60,7 +77,12 @@ class InferDecoder {
 
   // Checks the message against the model and fills inputs, rows, bytes and
   // shape_key of the request, which then points into this decoder.
-  absl::Status Bind(const ModelView& model, InferRequest& request);
+  absl::Status Bind(const ModelView& model, InferRequest& request,
+                    const ClientRegions& regions = {});
+
+  // Copies what lies in shared memory, once the request that was bound is
+  // admitted, and checks it: until then its bytes are not there.
+  absl::Status CopyRegions(const ModelView& model);
 
   // What Bind() found: outputs to answer, as indices of ModelSpec::outputs in
   // the order the client wants, and what else it says.
@@ -68,6 +90,10 @@ class InferDecoder {
   // How many classes are wanted of each of them, 0: its values; empty where
   // none is of any.
   absl::Span<const int64_t> classes() const { return classes_; }
+  // Where each of them goes; empty where all are in the message.
+  absl::Span<const OutputRegion> output_regions() const {
+    return output_regions_;
+  }
   const RequestParameters& parameters() const { return parameters_; }
 
   void Clear();
@@ -80,15 +106,21 @@ class InferDecoder {
   // where they do not fit as those did: then BindAnew() says why.
   bool BindAgain(const ModelView& model, InferRequest& request);
   absl::Status MatchInputs(const ModelView& model);
+  // Finds the inputs that lie in shared memory.
+  absl::Status FindRanges();
   absl::Status BindInput(const ModelView& model, size_t index,
                          InferRequest& request);
   absl::Status BindShape(const ModelView& model, size_t index,
                          InferRequest& request);
   absl::Status BindBytes(const ModelView& model, size_t index, int32_t rows);
   absl::Status BindTyped(const ModelView& model, size_t index, int64_t count);
+  // Finds the region of an input, and makes room for its bytes.
+  absl::Status PlaceInRegion(size_t index, const RegionRange& range);
   // Pads what was bound, and makes masks.
   absl::Status BindPadding(const ModelView& model, int32_t rows);
   absl::Status BindOutputs(const ModelView& model);
+  // Finds that of the last output.
+  absl::Status FindOutputRegion(const OutputParameters& parameters);
 
   InferMessage message_;
   std::vector<int> sent_as_;  // [spec input]: index of it in the message
@@ -97,6 +129,7 @@ class InferDecoder {
   std::vector<int64_t> elements_;  // [spec input]: in all rows
   std::vector<size_t> outputs_;
   std::vector<int64_t> classes_;
+  std::vector<OutputRegion> output_regions_;
   RequestParameters parameters_;
   // Describes the last request that was bound, if it was raw; serial 0: none.
   struct Bound {
@@ -110,6 +143,22 @@ class InferDecoder {
   // [spec input]: typed contents as a run, and its bytes.
   std::vector<ByteSegment> typed_segments_;
   std::vector<std::vector<std::byte>> typed_bytes_;
+  // [message input]: where its bytes are. Empty where no input has a region.
+  struct Place {
+    RegionRange range;
+    size_t raw = 0;  // raw_input_contents, where range has no region
+  };
+  std::vector<Place> places_;
+  ClientRegions regions_;  // while a request is bound
+  // An input that lies in shared memory.
+  struct Copy {
+    size_t input = 0;  // of the spec
+    SharedRegions::Use region;
+    uint64_t offset = 0;
+    size_t size = 0;
+    std::unique_ptr<std::byte[]> bytes;
+  };
+  std::vector<Copy> copies_;
 };
 
 }  // namespace ferry

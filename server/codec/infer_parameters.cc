@@ -107,15 +107,63 @@ absl::Status CheckSequence(const std::string& name,
   return value.bool_param() ? SequencesUnsupported(name) : absl::OkStatus();
 }
 
-absl::Status CheckNoSharedMemory(const char* kind, const std::string& tensor,
-                                 const std::string& name) {
-  if (!absl::StartsWith(name, "shared_memory_")) {
+constexpr char kRegion[] = "shared_memory_region";
+constexpr char kRegionBytes[] = "shared_memory_byte_size";
+constexpr char kRegionOffset[] = "shared_memory_offset";
+
+absl::Status ReadSize(const std::string& name, const InferParameter& value,
+                      uint64_t& size) {
+  if (value.has_uint64_param()) {
+    size = value.uint64_param();
     return absl::OkStatus();
   }
-  return absl::UnimplementedError(
-      absl::StrCat(kind, " '", Shown(tensor), "': parameter '", Shown(name),
-                   "': shared memory is not supported; send and receive "
-                   "tensors in the messages"));
+  if (!value.has_int64_param()) {
+    return WrongType(name, value, "int64_param");
+  }
+  if (value.int64_param() < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("parameter '", name, "': expected at least 0, got ",
+                     value.int64_param()));
+  }
+  size = static_cast<uint64_t>(value.int64_param());
+  return absl::OkStatus();
+}
+
+// Reads the parameter where it is one of a range, which is told by its name.
+absl::Status ReadRange(const std::string& name, const InferParameter& value,
+                       RegionRange& range) {
+  if (name == kRegionBytes) {
+    return ReadSize(name, value, range.bytes);
+  }
+  if (name == kRegionOffset) {
+    return ReadSize(name, value, range.offset);
+  }
+  if (name != kRegion) {
+    return absl::OkStatus();
+  }
+  if (!value.has_string_param()) {
+    return WrongType(name, value, "string_param");
+  }
+  if (value.string_param().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "parameter '", name, "': expected the name of a region, got none"));
+  }
+  range.region = value.string_param();
+  return absl::OkStatus();
+}
+
+// OK where the parameters of a range are all there, or none is.
+absl::Status CheckRange(const char* kind, const std::string& tensor,
+                        const InferParameterMap& parameters) {
+  const bool has_region = parameters.contains(kRegion);
+  if (has_region == parameters.contains(kRegionBytes) &&
+      (has_region || !parameters.contains(kRegionOffset))) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(kind, " '", Shown(tensor), "': expected the parameters '",
+                   kRegion, "' and '", kRegionBytes, "' together, got ",
+                   has_region ? "only the first" : "none of the first"));
 }
 
 absl::Status ReadClasses(const std::string& output, const InferParameter& value,
@@ -165,28 +213,49 @@ absl::StatusOr<RequestParameters> ReadRequestParameters(
   return result;
 }
 
-absl::Status CheckInputParameters(const std::string& input,
-                                  const InferParameterMap& parameters) {
-  FirstRefusal refusal;
-  for (const auto& [name, value] : parameters) {
-    refusal.Add(name, CheckNoSharedMemory("input", input, name));
+const char* SharedMemoryParameter(const InferParameterMap& parameters) {
+  for (const char* name : {kRegion, kRegionBytes, kRegionOffset}) {
+    if (parameters.contains(name)) {
+      return name;
+    }
   }
-  return refusal.status();
+  return nullptr;
 }
 
-absl::StatusOr<int64_t> ReadOutputParameters(
-    const std::string& output, const InferParameterMap& parameters) {
-  int64_t classes = 0;
+absl::StatusOr<RegionRange> ReadInputParameters(
+    const std::string& input, const InferParameterMap& parameters) {
+  RegionRange range;
   FirstRefusal refusal;
   for (const auto& [name, value] : parameters) {
-    refusal.Add(name, name == "classification"
-                          ? ReadClasses(output, value, classes)
-                          : CheckNoSharedMemory("output", output, name));
+    refusal.Add(name, ReadRange(name, value, range));
   }
   if (!refusal.status().ok()) {
     return refusal.status();
   }
-  return classes;
+  if (absl::Status status = CheckRange("input", input, parameters);
+      !status.ok()) {
+    return status;
+  }
+  return range;
+}
+
+absl::StatusOr<OutputParameters> ReadOutputParameters(
+    const std::string& output, const InferParameterMap& parameters) {
+  OutputParameters result;
+  FirstRefusal refusal;
+  for (const auto& [name, value] : parameters) {
+    refusal.Add(name, name == "classification"
+                          ? ReadClasses(output, value, result.classes)
+                          : ReadRange(name, value, result.range));
+  }
+  if (!refusal.status().ok()) {
+    return refusal.status();
+  }
+  if (absl::Status status = CheckRange("output", output, parameters);
+      !status.ok()) {
+    return status;
+  }
+  return result;
 }
 
 }  // namespace ferry

@@ -30,12 +30,25 @@ struct RequestParameters {
 absl::StatusOr<RequestParameters> ReadRequestParameters(
     const InferParameterMap& parameters);
 
-absl::Status CheckInputParameters(const std::string& input,
-                                  const InferParameterMap& parameters);
+// A part of a region of shared memory, in place of bytes in the message.
+struct RegionRange {
+  std::string region;   // its name; empty: the message has the bytes
+  uint64_t offset = 0;  // in the region
+  uint64_t bytes = 0;
+};
 
-// Returns how many classes of the output are wanted (classification.h); 0: its
-// values.
-absl::StatusOr<int64_t> ReadOutputParameters(
+// Returns the name of one that is about shared memory; null where none is.
+const char* SharedMemoryParameter(const InferParameterMap& parameters);
+
+absl::StatusOr<RegionRange> ReadInputParameters(
+    const std::string& input, const InferParameterMap& parameters);
+
+struct OutputParameters {
+  int64_t classes = 0;  // that are wanted (classification.h); 0: values
+  RegionRange range;    // where they go
+};
+
+absl::StatusOr<OutputParameters> ReadOutputParameters(
     const std::string& output, const InferParameterMap& parameters);
 
 }  // namespace ferry

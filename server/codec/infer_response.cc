@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "proto/inference.pb.h"
 #include "server/codec/classification.h"
@@ -74,11 +75,12 @@ struct OutputHead {
   absl::string_view type;
   int32_t rows;  // 0: no batch dimension
   absl::Span<const int64_t> row_dims;
-  int64_t any_size;  // in place of a kAnySize there
+  int64_t any_size;                   // in place of a kAnySize there
+  absl::string_view parameters = {};  // fields, as protobuf wrote them
 
   size_t MaxBytes() const {
     return 4 * kMaxLengthBytes + name.size() + type.size() +
-           (row_dims.size() + 1) * kMaxVarintBytes;
+           (row_dims.size() + 1) * kMaxVarintBytes + parameters.size();
   }
 
   void Write(WireWriter& out) const {
@@ -86,21 +88,21 @@ struct OutputHead {
     for (const int64_t dim : row_dims) {
       packed += VarintBytes(SizeOf(dim));
     }
-    out.Length(
-        ModelInferResponse::kOutputsFieldNumber,
-        TextBytes(name.size()) + TextBytes(type.size()) + TextBytes(packed));
+    out.Length(ModelInferResponse::kOutputsFieldNumber,
+               TextBytes(name.size()) + TextBytes(type.size()) +
+                   TextBytes(packed) + parameters.size());
     out.Text(OutputTensorMessage::kNameFieldNumber, name);
     out.Text(OutputTensorMessage::kDatatypeFieldNumber, type);
-    if (packed == 0) {
-      return;
+    if (packed > 0) {
+      out.Length(OutputTensorMessage::kShapeFieldNumber, packed);
+      if (rows > 0) {
+        out.Varint(static_cast<uint64_t>(rows));
+      }
+      for (const int64_t dim : row_dims) {
+        out.Varint(SizeOf(dim));
+      }
     }
-    out.Length(OutputTensorMessage::kShapeFieldNumber, packed);
-    if (rows > 0) {
-      out.Varint(static_cast<uint64_t>(rows));
-    }
-    for (const int64_t dim : row_dims) {
-      out.Varint(SizeOf(dim));
-    }
+    out.Bytes(parameters.data(), parameters.size());
   }
 
  private:
@@ -165,6 +167,21 @@ void TellClasses(const InferResponseView& response, size_t i, Classes& classes,
   output.bytes = classes.bytes.size();
 }
 
+// Returns the parameters that say where the output is, as fields of its
+// message.
+std::string ToldRange(const RegionRange& range, size_t bytes) {
+  OutputTensorMessage message;
+  auto& parameters = *message.mutable_parameters();
+  parameters["shared_memory_region"].set_string_param(range.region);
+  parameters["shared_memory_byte_size"].set_int64_param(
+      static_cast<int64_t>(bytes));
+  if (range.offset > 0) {
+    parameters["shared_memory_offset"].set_int64_param(
+        static_cast<int64_t>(range.offset));
+  }
+  return message.SerializeAsString();
+}
+
 // All but the raw contents.
 size_t MaxHeadBytes(const InferResponseView& response, const Outputs& outputs) {
   size_t bytes = 3 * kMaxLengthBytes + response.model_name.size() +
@@ -205,6 +222,30 @@ grpc::Slice Referenced(OutputBuffer& buffer, const Output& output) {
 
 }  // namespace
 
+absl::Status WriteToRegions(const InferResponseView& response) {
+  for (size_t i = 0; i < response.regions.size(); ++i) {
+    const auto& [range, region] = response.regions[i];
+    if (region == nullptr) {
+      continue;
+    }
+    const Output output = OutputOf(response, response.outputs[i]);
+    absl::Status status;
+    if (output.bytes > range.bytes) {
+      status = absl::InvalidArgumentError(absl::StrCat(
+          "expected a shared_memory_byte_size of at least ", output.bytes,
+          " to hold the results, got ", range.bytes));
+    } else {
+      status = region->Write(range.offset, {output.data, output.bytes});
+    }
+    if (!status.ok()) {
+      return absl::Status(
+          status.code(),
+          absl::StrCat("output '", output.head.name, "': ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 grpc::ByteBuffer EncodeInferResponse(const InferResponseView& response) {
   OutputBuffer& buffer = *response.rows.buffer;
   Outputs outputs;
@@ -215,6 +256,14 @@ grpc::ByteBuffer EncodeInferResponse(const InferResponseView& response) {
   for (size_t i = 0; i < response.classes.size(); ++i) {
     if (response.classes[i] > 0) {
       TellClasses(response, i, classes[i], outputs[i]);
+    }
+  }
+  absl::InlinedVector<std::string, 1> told(response.regions.size());
+  for (size_t i = 0; i < response.regions.size(); ++i) {
+    if (response.regions[i].region != nullptr) {
+      told[i] = ToldRange(response.regions[i].range, outputs[i].bytes);
+      outputs[i].head.parameters = told[i];
+      outputs[i].bytes = 0;
     }
   }
   const bool copies = buffer.crowded() || !classes.empty();

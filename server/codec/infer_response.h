@@ -17,7 +17,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "server/codec/infer_codec.h"
 #include "tensor/output_buffer.h"
 #include "tensor/tensor.h"
 
@@ -34,10 +36,16 @@ struct InferResponseView {
   // These are InferDecoder::classes() and ServedModel::labels.
   absl::Span<const int64_t> classes = {};
   absl::Span<const std::vector<std::string>> labels = {};
-  OutputRows rows;  // buffer is not null
+  absl::Span<const OutputRegion> regions = {};  // output_regions()
+  OutputRows rows;                              // buffer is not null
 };
 
+// Writes the outputs that go into shared memory. Errors: INVALID_ARGUMENT where
+// one has no room there, or its object has become shorter.
+absl::Status WriteToRegions(const InferResponseView& response);
+
 // Returns the message: outputs[i] and raw_output_contents[i] belong together.
+// What is in shared memory has empty contents, and parameters that say where.
 grpc::ByteBuffer EncodeInferResponse(const InferResponseView& response);
 
 }  // namespace ferry

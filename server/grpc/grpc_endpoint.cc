@@ -116,6 +116,13 @@ CallTeller TellerOf(const Authorizer& authorizer) {
   };
 }
 
+std::function<std::string(const grpc::ServerContext&)> NamerOf(
+    const Authorizer& authorizer) {
+  return [&authorizer](const grpc::ServerContext& call) {
+    return NameOfClient(authorizer, call);
+  };
+}
+
 }  // namespace
 
 std::unique_ptr<GrpcEndpoint> GrpcEndpoint::Create(
@@ -124,7 +131,9 @@ std::unique_ptr<GrpcEndpoint> GrpcEndpoint::Create(
     const Admission& admission, const EndpointLoad& load, Tracer* tracer) {
   std::unique_ptr<GrpcEndpoint> endpoint(
       new GrpcEndpoint(models, control, readiness, unsent, admission, load,
-                       tracer, TellerOf(keeper.authorizer())));
+                       tracer, TellerOf(keeper.authorizer()),
+                       {.regions = admission.regions,
+                        .name_of_client = NamerOf(keeper.authorizer())}));
   grpc::ServerBuilder builder;
   endpoint->Configure(options, keeper, builder);
   endpoint->server_ = builder.BuildAndStart();
@@ -204,10 +213,10 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
             .tracer = tracer_,
             .memory = &admission_.memory,
             .shares = authorizer.has_tokens() ? &admission_.shares : nullptr,
-            .name_of_client =
-                [&authorizer](const grpc::ServerContext& call) {
-                  return NameOfClient(authorizer, call);
-                }},
+            .regions = admission_.regions,
+            .max_region_bytes =
+                static_cast<uint64_t>(options.max_message_bytes),
+            .name_of_client = NamerOf(authorizer)},
         unsent_, services, builder));
   }
 }
@@ -269,6 +278,9 @@ void GrpcEndpoint::Shutdown(Duration grace) {
 
 void GrpcEndpoint::Stop() {
   Shutdown(Duration(0));  // unless it was shut down before
+  if (admission_.regions != nullptr) {
+    admission_.regions->Close();  // what it answers comes before the queues end
+  }
   for (auto& queue : queues_) {
     queue->Stop();
   }

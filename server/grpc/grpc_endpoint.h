@@ -42,6 +42,7 @@ class GrpcEndpoint {
   struct Admission {
     const MemoryGuard& memory;
     ClientShares& shares;
+    SharedRegions* regions = nullptr;  // null: shared memory is not offered
   };
 
   // All but the options outlive the endpoint. `tracer`: null: nothing is
@@ -94,9 +95,10 @@ class GrpcEndpoint {
  private:
   GrpcEndpoint(ModelTable& models, ModelControl& control, Readiness& readiness,
                UnsentReplies& unsent, const Admission& admission,
-               const EndpointLoad& load, Tracer* tracer, const CallTeller& tell)
+               const EndpointLoad& load, Tracer* tracer, const CallTeller& tell,
+               const RegionAccess& shared_memory)
       : models_(models),
-        service_(models, control, readiness, unsent, tell),
+        service_(models, control, readiness, unsent, tell, shared_memory),
         admin_(models, readiness, unsent, tell),
         health_(inference::GRPCInferenceService::service_full_name(), readiness,
                 unsent),

@@ -27,6 +27,9 @@ inline int DefaultInferThreads() { return ProcessorCount() <= 2 ? 1 : 2; }
 
 enum class LoadTrailers { kOff, kOn };
 
+// Whether clients may pass tensors in shared memory.
+enum class ClientSharedMemory { kOff, kOn };
+
 struct ListenAddress {
   std::string host;  // or unix:FILE, which has no port
   int port = 0;      // 0: any free one
@@ -58,6 +61,7 @@ struct GrpcOptions {
   ConnectionLives lives;
   StatusCodes status_codes = StatusCodes::kFerry;
   LoadTrailers load_trailers = LoadTrailers::kOff;
+  ClientSharedMemory shared_memory = ClientSharedMemory::kOff;
 };
 
 }  // namespace ferry

@@ -95,7 +95,14 @@ absl::Status InferCall::Submit(grpc::ByteBuffer& message, TimePoint deadline) {
   if (absl::Status status = Admit(); !status.ok()) {
     return status;
   }
-  absl::Status status = entry_->model().scheduler->Submit(request_);
+  const ServedModel& model = entry_->model();
+  if (absl::Status copied =
+          decoder_.CopyRegions({model.name, model.spec, entry_->serial});
+      !copied.ok()) {
+    entry_->invalid_requests.fetch_add(1, std::memory_order_relaxed);
+    return copied;
+  }
+  absl::Status status = model.scheduler->Submit(request_);
   is_submitted_ = status.ok();
   if (status.ok() || IsOverload(status)) {
     entry_->arrived_rows.fetch_add(rows, std::memory_order_relaxed);
@@ -161,7 +168,10 @@ absl::Status InferCall::Decode(grpc::ByteBuffer& message) {
   entry_ = *std::move(entry);
   const ServedModel& model = entry_->model();
   absl::Status status =
-      decoder_.Bind({model.name, model.spec, entry_->serial}, request_);
+      decoder_.Bind({model.name, model.spec, entry_->serial}, request_,
+                    {.regions = environment_.regions,
+                     .client = &client_,
+                     .max_bytes = environment_.max_region_bytes});
   if (status.ok()) {
     entry_->received_bytes.fetch_add(received_bytes, std::memory_order_relaxed);
   } else {
@@ -195,7 +205,8 @@ void InferCall::Respond(const RequestResult& result) {
   hold_.MarkComputed(result.compute);
   hold_.Reset();  // before the reply: the client's next request may be there
   result_.batch = nullptr;  // it goes
-  if (result.has_time && !is_sent_) {
+  // What is written to shared memory takes its time.
+  if (result.has_time && !is_sent_ && decoder_.output_regions().empty()) {
     Send();
     is_sent_ = true;
   }
@@ -219,15 +230,26 @@ void InferCall::Send() {
     transport_.SendError(failure, RetryPushbackMs(failure));
     return;
   }
-  grpc::ByteBuffer reply =
-      EncodeInferResponse({.model_name = entry_->model().name,
-                           .model_version = entry_->version,
-                           .id = decoder_.id(),
-                           .spec = entry_->model().spec,
-                           .outputs = decoder_.outputs(),
-                           .classes = decoder_.classes(),
-                           .labels = entry_->model().labels,
-                           .rows = result_.rows});
+  const InferResponseView response = {.model_name = entry_->model().name,
+                                      .model_version = entry_->version,
+                                      .id = decoder_.id(),
+                                      .spec = entry_->model().spec,
+                                      .outputs = decoder_.outputs(),
+                                      .classes = decoder_.classes(),
+                                      .labels = entry_->model().labels,
+                                      .regions = decoder_.output_regions(),
+                                      .rows = result_.rows};
+  // A client that waits no more may have other bytes there.
+  if (absl::Status status =
+          request_.IsCancelled() ? absl::OkStatus() : WriteToRegions(response);
+      !status.ok()) {
+    output_ = OutputRef();
+    transport_.SendError(
+        WithRequestId(ToGrpcStatus(status, environment_.codes), decoder_.id()),
+        std::nullopt);
+    return;
+  }
+  grpc::ByteBuffer reply = EncodeInferResponse(response);
   output_ = OutputRef();  // the reply holds what it references
   entry_->sent_bytes.fetch_add(reply.Length(), std::memory_order_relaxed);
   transport_.SendReply(reply);

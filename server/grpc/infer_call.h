@@ -69,6 +69,8 @@ struct InferEnvironment {
   const MemoryGuard* memory = nullptr;  // null: there is always enough
   // Null: clients have no names, and share nothing.
   ClientShares* shares = nullptr;
+  const SharedRegions* regions = nullptr;  // null: shared memory is not offered
+  uint64_t max_region_bytes = 0;           // of a request
   std::function<std::string(const grpc::ServerContext&)> name_of_client = {};
 };
 

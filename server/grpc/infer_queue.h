@@ -41,10 +41,12 @@ class InferQueue final : private InferCallPool {
   struct Sources {
     InferRpcSource& calls;
     InferStreamSource& streams;
-    const EndpointLoad* load = nullptr;   // what replies tell; null: nothing
-    Tracer* tracer = nullptr;             // null: nothing is traced
-    const MemoryGuard* memory = nullptr;  // null: there is always enough
-    ClientShares* shares = nullptr;       // null: clients have no names
+    const EndpointLoad* load = nullptr;      // what replies tell; null: nothing
+    Tracer* tracer = nullptr;                // null: nothing is traced
+    const MemoryGuard* memory = nullptr;     // null: there is always enough
+    ClientShares* shares = nullptr;          // null: clients have no names
+    const SharedRegions* regions = nullptr;  // null: it is not offered
+    uint64_t max_region_bytes = 0;           // of a request
     std::function<std::string(const grpc::ServerContext&)> name_of_client = {};
   };
 

@@ -13,8 +13,9 @@
 namespace ferry {
 namespace {
 
-constexpr char kNoSharedMemory[] =
-    "shared memory is not supported; send and receive tensors in the messages";
+constexpr char kNoCudaSharedMemory[] =
+    "CUDA shared memory is not offered, as it was tried on no device; use "
+    "system shared memory (--allow-client-shm), or the messages";
 
 // How a client calls the RPC.
 template <typename Request, typename Response>
@@ -29,11 +30,13 @@ constexpr size_t kMaxLoadMessageBytes = kMaxConfigBytes + kMaxSmallMessageBytes;
 
 InferenceService::InferenceService(ModelTable& models, ModelControl& control,
                                    const Readiness& readiness,
-                                   UnsentReplies& unsent, CallTeller tell)
+                                   UnsentReplies& unsent, CallTeller tell,
+                                   RegionAccess shared_memory)
     : UnaryService(unsent, std::move(tell)),
       models_(models),
       control_(control),
       readiness_(readiness),
+      shared_memory_(std::move(shared_memory)),
       model_infer_index_(inference::ModelInferRequest::descriptor()
                              ->file()
                              ->FindServiceByName("GRPCInferenceService")
@@ -44,6 +47,9 @@ void InferenceService::PostCalls(grpc::ServerCompletionQueue& queue) {
   PostOffered(queue);
   PostModelControl(queue);
   PostSettings(queue);
+  if (shared_memory_.regions != nullptr) {
+    PostSharedMemory(queue);
+  }
   PostNotOffered(queue);
 }
 
@@ -77,20 +83,43 @@ void InferenceService::PostSettings(grpc::ServerCompletionQueue& queue) {
 void InferenceService::PostModelControl(grpc::ServerCompletionQueue& queue) {
   PostLateCalls<inference::RepositoryIndexRequest,
                 inference::RepositoryIndexResponse>(
-      queue, [this](const auto& request, auto& response, const auto& reply) {
+      queue, [this](const auto& request, auto& response, const auto&,
+                    const auto& reply) {
         AnswerRepositoryIndex(control_, request, response, reply);
       });
   PostLateCalls<inference::RepositoryModelLoadRequest,
                 inference::RepositoryModelLoadResponse>(
       queue,
-      [this](const auto& request, auto&, const auto& reply) {
+      [this](const auto& request, auto&, const auto&, const auto& reply) {
         AnswerModelLoad(control_, request, reply);
       },
       kMaxLoadMessageBytes);
   PostLateCalls<inference::RepositoryModelUnloadRequest,
                 inference::RepositoryModelUnloadResponse>(
-      queue, [this](const auto& request, auto&, const auto& reply) {
+      queue,
+      [this](const auto& request, auto&, const auto&, const auto& reply) {
         AnswerModelUnload(control_, request, reply);
+      });
+}
+
+void InferenceService::PostSharedMemory(grpc::ServerCompletionQueue& queue) {
+  PostUnaryCalls<inference::SystemSharedMemoryRegisterRequest,
+                 inference::SystemSharedMemoryRegisterResponse>(
+      queue,
+      [this](const auto& request, auto&, const grpc::ServerContext& call) {
+        return AnswerRegionRegister(shared_memory_, call, request);
+      });
+  PostUnaryCalls<inference::SystemSharedMemoryStatusRequest,
+                 inference::SystemSharedMemoryStatusResponse>(
+      queue, [this](const auto& request, auto& response,
+                    const grpc::ServerContext& call) {
+        return AnswerRegionStatus(shared_memory_, call, request, response);
+      });
+  PostLateCalls<inference::SystemSharedMemoryUnregisterRequest,
+                inference::SystemSharedMemoryUnregisterResponse>(
+      queue,
+      [this](const auto& request, auto&, const auto& call, const auto& reply) {
+        AnswerRegionUnregister(shared_memory_, call, request, reply);
       });
 }
 
@@ -101,12 +130,14 @@ void InferenceService::PostNotOffered(grpc::ServerCompletionQueue& queue) {
       return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, why);
     });
   };
-  post(&Rpc::StubInterface::SystemSharedMemoryStatus, kNoSharedMemory);
-  post(&Rpc::StubInterface::SystemSharedMemoryRegister, kNoSharedMemory);
-  post(&Rpc::StubInterface::SystemSharedMemoryUnregister, kNoSharedMemory);
-  post(&Rpc::StubInterface::CudaSharedMemoryStatus, kNoSharedMemory);
-  post(&Rpc::StubInterface::CudaSharedMemoryRegister, kNoSharedMemory);
-  post(&Rpc::StubInterface::CudaSharedMemoryUnregister, kNoSharedMemory);
+  if (shared_memory_.regions == nullptr) {
+    post(&Rpc::StubInterface::SystemSharedMemoryStatus, kNoSharedMemory);
+    post(&Rpc::StubInterface::SystemSharedMemoryRegister, kNoSharedMemory);
+    post(&Rpc::StubInterface::SystemSharedMemoryUnregister, kNoSharedMemory);
+  }
+  post(&Rpc::StubInterface::CudaSharedMemoryStatus, kNoCudaSharedMemory);
+  post(&Rpc::StubInterface::CudaSharedMemoryRegister, kNoCudaSharedMemory);
+  post(&Rpc::StubInterface::CudaSharedMemoryUnregister, kNoCudaSharedMemory);
 }
 
 grpc::Status InferenceService::AnswerServerLive(

@@ -18,6 +18,7 @@
 #include "server/control/readiness.h"
 #include "server/grpc/grpc_infer_call.h"
 #include "server/grpc/infer_stream.h"
+#include "server/grpc/region_answers.h"
 #include "server/grpc/unary_call.h"
 #include "server/grpc/unsent_replies.h"
 
@@ -34,7 +35,7 @@ class InferenceService final
   // Those referred to outlive the service.
   InferenceService(ModelTable& models, ModelControl& control,
                    const Readiness& readiness, UnsentReplies& unsent,
-                   CallTeller tell);
+                   CallTeller tell, RegionAccess shared_memory);
 
   void Request(grpc::ServerContext& context, grpc::ByteBuffer& message,
                InferResponder& responder, grpc::ServerCompletionQueue& queue,
@@ -75,11 +76,13 @@ class InferenceService final
   void PostOffered(grpc::ServerCompletionQueue& queue);
   void PostSettings(grpc::ServerCompletionQueue& queue);
   void PostModelControl(grpc::ServerCompletionQueue& queue);
+  void PostSharedMemory(grpc::ServerCompletionQueue& queue);
   void PostNotOffered(grpc::ServerCompletionQueue& queue);
 
   ModelTable& models_;
   ModelControl& control_;
   const Readiness& readiness_;
+  const RegionAccess shared_memory_;
   const int model_infer_index_;  // of the service's methods
 };
 

@@ -26,7 +26,8 @@ void UnaryCall::Ended(bool ok) {
     method_->tell(method_->path, context_);
   }
   method_->answer(
-      message_, [this](const grpc::Status& status, grpc::ByteBuffer& response) {
+      message_, context_,
+      [this](const grpc::Status& status, grpc::ByteBuffer& response) {
         Send(status, response);
       });
 }

@@ -31,6 +31,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "server/auth/scope.h"
@@ -58,7 +59,9 @@ class UnaryCall final : private QueueTag, private UnsentReplies::Reply {
     std::function<void(grpc::ServerContext&, grpc::ByteBuffer&, InferResponder&,
                        grpc::ServerCompletionQueue&, void* tag)>
         ask;
-    std::function<void(grpc::ByteBuffer& message, const Reply&)> answer;
+    std::function<void(grpc::ByteBuffer& message, const grpc::ServerContext&,
+                       const Reply&)>
+        answer;
     std::string path;
     CallTeller tell;  // or none
   };
@@ -123,8 +126,9 @@ class UnaryService : public Generated, public QueuedService {
 
  protected:
   // Serves the RPC of that request until the server is shut down.
-  // `answer(request, response, reply)` calls `reply(status)` once, from any
-  // thread; request and response live as long as it holds `reply`.
+  // `answer(request, response, call, reply)` calls `reply(status)` once, from
+  // any thread; request and response live as long as it holds `reply`. `call`
+  // is its gRPC context, for as long as it has not.
   template <typename Request, typename Response, typename Answer>
   void PostLateCalls(grpc::ServerCompletionQueue& queue, Answer answer,
                      size_t max_message_bytes = kMaxSmallMessageBytes) {
@@ -149,14 +153,22 @@ class UnaryService : public Generated, public QueuedService {
                     queue);
   }
 
-  // The same for what is answered at once: `answer(request, response)` returns
-  // the status.
+  // The same for what is answered at once: `answer(request, response)`, or
+  // `answer(request, response, call)`, returns the status.
   template <typename Request, typename Response, typename Answer>
   void PostUnaryCalls(grpc::ServerCompletionQueue& queue, Answer answer) {
     PostLateCalls<Request, Response>(
         queue, [answer = std::move(answer)](
                    const Request& request, Response& response,
-                   const auto& reply) { reply(answer(request, response)); });
+                   const grpc::ServerContext& call, const auto& reply) {
+          if constexpr (std::is_invocable_v<decltype(answer), const Request&,
+                                            Response&,
+                                            const grpc::ServerContext&>) {
+            reply(answer(request, response, call));
+          } else {
+            reply(answer(request, response));
+          }
+        });
   }
 
  private:
@@ -164,7 +176,8 @@ class UnaryService : public Generated, public QueuedService {
   template <typename Request, typename Response, typename Answer>
   static auto Typed(Answer answer, size_t max_message_bytes) {
     return [answer = std::move(answer), max_message_bytes](
-               grpc::ByteBuffer& message, const UnaryCall::Reply& reply) {
+               grpc::ByteBuffer& message, const grpc::ServerContext& call,
+               const UnaryCall::Reply& reply) {
       struct Messages {
         Request request;
         Response response;
@@ -177,7 +190,7 @@ class UnaryService : public Generated, public QueuedService {
         reply(parsed, none);
         return;
       }
-      answer(std::as_const(messages->request), messages->response,
+      answer(std::as_const(messages->request), messages->response, call,
              [messages, reply](const grpc::Status& status) {
                grpc::ByteBuffer response;
                grpc::Status sent = status;

@@ -75,6 +75,12 @@ constexpr MetricName kMemoryUsed = {
     "ferry_memory_used_bytes",
     "What the process uses of it that the system cannot take back"};
 
+constexpr MetricName kRegions = {
+    "ferry_shared_memory_regions",
+    "Regions of shared memory that clients have registered"};
+constexpr MetricName kRegionBytes = {"ferry_shared_memory_bytes",
+                                     "Bytes of these"};
+
 constexpr MetricName kSpans = {"ferry_trace_spans_written_total",
                                "Spans that the file or the collector took"};
 constexpr MetricName kFailedSpans = {
@@ -180,6 +186,11 @@ std::vector<prometheus::MetricFamily> TransportMetrics(
   AddClients(admission.shares.Count(), out);
   out.AddGauge(kMemoryLimit, {}, static_cast<double>(admission.memory.limit()));
   out.AddGauge(kMemoryUsed, {}, static_cast<double>(admission.memory.used()));
+  if (admission.regions != nullptr) {
+    const SharedRegions::Counts shared = admission.regions->counts();
+    out.AddGauge(kRegions, {}, static_cast<double>(shared.regions));
+    out.AddGauge(kRegionBytes, {}, static_cast<double>(shared.bytes));
+  }
   if (tracer != nullptr) {
     const Tracer::Counts traced = tracer->counts();
     const auto add = [&out](const MetricName& name, uint64_t value) {

@@ -224,7 +224,7 @@ std::vector<WrongCase> WrongContentsOrOutputs() {
              .set_string_param("region");
        },
        "output 'x': parameter 'shared_memory_region': shared memory is not "
-       "supported",
+       "offered; start the server with --allow-client-shm",
        absl::StatusCode::kUnimplemented},
       {"input in shared memory",
        [](auto& r) {
