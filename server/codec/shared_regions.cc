@@ -250,8 +250,7 @@ absl::Status SharedRegions::Register(const std::string& client,
   if (object->get() >= bounds_.first_reserved_file) {
     return absl::ResourceExhaustedError(
         "expected a descriptor that is left for the region, got none: "
-        "connections "
-        "have them; raise ulimit -n");
+        "connections have them; raise ulimit -n");
   }
   const SharedRegion::Identity identity = {.device = found.st_dev,
                                            .number = found.st_ino};
@@ -279,17 +278,18 @@ void SharedRegions::Unregister(const std::string& client,
   std::erase_if(farewells_, [](const auto& one) { return one.expired(); });
   std::erase_if(leaving_, [](const auto& one) { return one.region.expired(); });
   farewells_.push_back(farewell);
-  const auto found = clients_.find(client);
-  if (found != clients_.end()) {
-    std::erase_if(found->second, [&](auto& one) {
-      if (!name.empty() && one.first != name) {
-        return false;
+  if (const auto found = clients_.find(client); found != clients_.end()) {
+    Regions& regions = found->second;
+    for (auto at = regions.begin(); at != regions.end();) {
+      if (!name.empty() && at->first != name) {
+        ++at;
+        continue;
       }
-      leaving_.push_back({client, one.first, one.second});
-      gone.push_back(std::move(one.second));
-      return true;
-    });
-    if (found->second.empty()) {
+      leaving_.push_back({client, at->first, at->second});
+      gone.push_back(std::move(at->second));
+      at = regions.erase(at);
+    }
+    if (regions.empty()) {
       clients_.erase(found);
     }
   }
