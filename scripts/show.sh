@@ -19,8 +19,8 @@
 # B2  what Triton answers to the same wrong requests
 # B3  versions that change under load, memory of models that come and go; of a
 #     .pt2 too where there is all of torch, as for B5
-# B4-codec, B4-config, B4-files, B4-clients, B4-http, B4-http2, B4-scheduler  a
-#     fuzz target: executions, bugs, of the codec the coverage too (--runs N;
+# B4-codec, B4-config, B4-files, B4-clients, B4-http, B4-http2, B4-regions,
+#     B4-scheduler  a fuzz target: executions, bugs, of the codec the coverage too (--runs N;
 #     needs llvm-14); half an hour each
 # B5  MiniLM as .pt, .pt2 and int8: error, speed, memory; to make the models
 #     it needs all of torch: scripts/setup.sh --full, or FERRY_EXPORT_PYTHON
@@ -61,6 +61,8 @@
 # probe-loads  what a load in a process of its own first costs
 # precision  small networks in bf16 against fp32, and times of loads, on the
 #     processor; --before DIR: also by the programs there
+# same-host  perf_analyzer by shared memory on Triton and Ferry, and on Ferry over a UNIX
+#     socket and loopback; ten minutes (scripts/tritonserver.sh)
 # scrapes  what ten scrapes of /metrics a second cost
 # sends  planned requests a second that ferry-bench itself can send
 # shipped  deb, tarball and images: installed, served, upgraded, purged; the image of

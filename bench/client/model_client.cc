@@ -175,6 +175,26 @@ absl::StatusOr<inference::ModelInferResponse> ModelClient::Infer(
   return Call(&Stub::ModelInfer, parsed, "ModelInfer", limit);
 }
 
+absl::Status ModelClient::RegisterRegion(const std::string& region,
+                                         const std::string& key,
+                                         uint64_t bytes) const {
+  inference::SystemSharedMemoryRegisterRequest request;
+  request.set_name(region);
+  request.set_key(key);
+  request.set_byte_size(bytes);
+  return Call(&Stub::SystemSharedMemoryRegister, request,
+              "SystemSharedMemoryRegister")
+      .status();
+}
+
+absl::Status ModelClient::UnregisterRegion(const std::string& region) const {
+  inference::SystemSharedMemoryUnregisterRequest request;
+  request.set_name(region);
+  return Call(&Stub::SystemSharedMemoryUnregister, request,
+              "SystemSharedMemoryUnregister")
+      .status();
+}
+
 template <typename Request, typename Reply>
 absl::StatusOr<Reply> ModelClient::Call(
     grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*),

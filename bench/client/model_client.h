@@ -10,6 +10,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -63,6 +64,12 @@ class ModelClient {
   // Sends one request and waits for its reply, at most `limit`.
   absl::StatusOr<inference::ModelInferResponse> Infer(
       const grpc::ByteBuffer& request, Duration limit) const;
+
+  // Has the server register an object of shared memory, of so many bytes, as
+  // a region; has it forget the region.
+  absl::Status RegisterRegion(const std::string& region, const std::string& key,
+                              uint64_t bytes) const;
+  absl::Status UnregisterRegion(const std::string& region) const;
 
   const std::string& address() const { return address_; }
   const std::string& model() const { return model_; }

@@ -95,11 +95,6 @@ void AddParameters(const RequestPoolOptions& options,
   }
 }
 
-grpc::ByteBuffer Serialized(const inference::ModelInferRequest& request) {
-  const grpc::Slice slice(request.SerializeAsString());
-  return grpc::ByteBuffer(&slice, 1);
-}
-
 absl::Status ForEachOfPayload(
     const inference::ModelMetadataResponse& metadata,
     const inference::ModelConfig& config, const RequestPoolOptions& options,
@@ -243,6 +238,11 @@ absl::Status ForEachRequest(
     use(*request);
   }
   return absl::OkStatus();
+}
+
+grpc::ByteBuffer Serialized(const inference::ModelInferRequest& request) {
+  const grpc::Slice slice(request.SerializeAsString());
+  return grpc::ByteBuffer(&slice, 1);
 }
 
 absl::StatusOr<std::vector<grpc::ByteBuffer>> MakeRequestPool(

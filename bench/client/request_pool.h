@@ -68,6 +68,9 @@ absl::Status ForEachRequest(
     const inference::ModelConfig& config, const RequestPoolOptions& options,
     const std::function<void(inference::ModelInferRequest&)>& use);
 
+// Returns the request as a client sends it.
+grpc::ByteBuffer Serialized(const inference::ModelInferRequest& request);
+
 // Returns these requests, serialized.
 absl::StatusOr<std::vector<grpc::ByteBuffer>> MakeRequestPool(
     const inference::ModelMetadataResponse& metadata,

@@ -11,6 +11,7 @@
 #include "bench/client/reply_contents.h"
 #include "bench/client/request_model.h"
 #include "bench/client/request_pool.h"
+#include "bench/client/shared_tensors.h"
 #include "bench/commands/command_report.h"
 #include "bench/device/device_means.h"
 #include "bench/device/metrics_device.h"
@@ -24,20 +25,46 @@ namespace {
 constexpr Duration kFirstReplyLimit = std::chrono::milliseconds(60000);
 constexpr Duration kConnectLimit = std::chrono::milliseconds(5000);
 
-absl::Status CheckFirstReply(const ModelClient& client,
-                             const grpc::ByteBuffer& request,
-                             const ModelDescription& description,
-                             const std::string& advice) {
-  const auto reply = client.Infer(request, kFirstReplyLimit);
-  return reply.ok() ? CheckReply(*reply, description.metadata)
-                    : WithAdvice(reply.status(), advice);
+using Shared = std::vector<std::unique_ptr<SharedTensors>>;
+
+absl::StatusOr<inference::ModelInferResponse> FirstReply(
+    const ModelClient& client, const grpc::ByteBuffer& request,
+    const ModelDescription& description, const std::string& advice) {
+  auto reply = client.Infer(request, kFirstReplyLimit);
+  if (!reply.ok()) {
+    return WithAdvice(reply.status(), advice);
+  }
+  if (absl::Status status = CheckReply(*reply, description.metadata);
+      !status.ok()) {
+    return status;
+  }
+  return reply;
+}
+
+// Makes the requests again, with their tensors in shared memory; the server has
+// answered the first. `reply`: to one whose tensors are in the message.
+absl::StatusOr<std::vector<grpc::ByteBuffer>> MoveToSharedMemory(
+    std::unique_ptr<const ModelClient> client, const RequestModel& of,
+    const inference::ModelInferResponse& reply, Shared& shared) {
+  auto tensors = SharedTensors::Create(std::move(client), of, reply);
+  if (!tensors.ok()) {
+    return tensors.status();
+  }
+  std::vector<grpc::ByteBuffer> moved = (*tensors)->TakeRequests();
+  shared.push_back(*std::move(tensors));
+  const auto first =
+      shared.back()->client().Infer(moved.front(), kFirstReplyLimit);
+  return first.ok()
+             ? absl::StatusOr<std::vector<grpc::ByteBuffer>>(std::move(moved))
+             : first.status();
 }
 
 // The requests of a class, the first of which the server has answered.
 absl::StatusOr<ClassRequests> MakeRequests(const RequestClass& one,
                                            const RunOptions& options,
                                            const ModelClient& client,
-                                           const ModelDescription& model) {
+                                           const ModelDescription& model,
+                                           Shared& shared) {
   RequestPoolOptions pool = options.requests;
   if (!one.model.empty()) {  // shapes and ranges are of the command's model
     pool.shapes.clear();
@@ -65,11 +92,20 @@ absl::StatusOr<ClassRequests> MakeRequests(const RequestClass& one,
   if (!requests.ok()) {
     return requests.status();
   }
-  if (const auto first =
-          CheckFirstReply(client, requests->front(), model,
-                          ContentAdvice(of->metadata, of->options));
-      !first.ok()) {
-    return first;
+  const auto first = FirstReply(client, requests->front(), model,
+                                ContentAdvice(of->metadata, of->options));
+  if (!first.ok()) {
+    return first.status();
+  }
+  if (options.shared_memory) {
+    requests->clear();  // before as many bytes are there once more
+    requests = MoveToSharedMemory(
+        std::make_unique<const ModelClient>(options.address, client.model(),
+                                            options.target.connection),
+        *of, *first, shared);
+    if (!requests.ok()) {
+      return requests.status();
+    }
   }
   return ClassRequests{.requests = *std::move(requests),
                        .weight = one.weight,
@@ -82,9 +118,10 @@ absl::StatusOr<ClassRequests> MakeRequests(const RequestClass& one,
 absl::StatusOr<ClassRequests> MakeClass(const RequestClass& one,
                                         const RunOptions& options,
                                         const ModelClient& client,
-                                        const ModelDescription& model) {
+                                        const ModelDescription& model,
+                                        Shared& shared) {
   if (one.model.empty()) {
-    return MakeRequests(one, options, client, model);
+    return MakeRequests(one, options, client, model, shared);
   }
   const ModelClient other(options.address, one.model,
                           options.target.connection);
@@ -92,7 +129,7 @@ absl::StatusOr<ClassRequests> MakeClass(const RequestClass& one,
   if (!description.ok()) {
     return description.status();
   }
-  return MakeRequests(one, options, other, *description);
+  return MakeRequests(one, options, other, *description, shared);
 }
 
 // Sets what an offline scenario leaves to the model.
@@ -205,9 +242,10 @@ absl::StatusOr<std::unique_ptr<MeasuredServer>> MeasuredServer::Connect(
       !status.ok()) {
     return status;
   }
+  Shared shared;
   std::vector<ClassRequests> classes;
   for (const RequestClass& one : options.classes) {
-    auto requests = MakeClass(one, options, *client, *description);
+    auto requests = MakeClass(one, options, *client, *description, shared);
     if (!requests.ok()) {
       return requests.status();
     }
@@ -222,6 +260,7 @@ absl::StatusOr<std::unique_ptr<MeasuredServer>> MeasuredServer::Connect(
   }
   std::unique_ptr<MeasuredServer> server(new MeasuredServer(
       options, std::move(client), *std::move(description), *std::move(device)));
+  server->shared_ = std::move(shared);
   server->request_bytes_ = classes.front().requests.front().Length();
   if (!options.sends()) {
     return server;

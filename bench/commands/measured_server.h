@@ -8,11 +8,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "bench/client/grpc_target.h"
 #include "bench/client/model_client.h"
 #include "bench/client/server_probe.h"
+#include "bench/client/shared_tensors.h"
 #include "bench/commands/run_options.h"
 #include "bench/device/device_reading.h"
 #include "bench/report/run_result.h"
@@ -53,6 +55,8 @@ class MeasuredServer {
   const std::unique_ptr<DeviceSource> device_;  // null: has no source
   const ServerProbe probe_;
   uint64_t request_bytes_ = 0;
+  // Outlive the target, which sends their requests.
+  std::vector<std::unique_ptr<SharedTensors>> shared_;
   std::unique_ptr<GrpcTarget> target_;
 };
 

@@ -112,6 +112,9 @@ void AddRequestFlags(CLI::App& command, RunOptions& options) {
       ->check(NumberFrom(0.0, kLongestSeconds * 1e3))
       ->capture_default_str();
   AddTimeoutFlag(command, options);
+  command.add_flag("--shared-memory", options.shared_memory,
+                   "tensors in shared memory of this machine, which the server "
+                   "registers, inputs and outputs (docs/shared-memory.md)");
   command
       .add_option("--class", options.class_texts,
                   "one kind of a mix, instead of all alike: "

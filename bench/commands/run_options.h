@@ -52,7 +52,8 @@ struct RunOptions {
   double wait_ready_s = 10;
   double deadline_ms = 0;
   double timeout_ms = 0;
-  double slo_ms = 0;  // of the goodput; 0: none
+  bool shared_memory = false;  // tensors are there, not in messages
+  double slo_ms = 0;           // of the goodput; 0: none
   RequestPoolOptions requests;
   GrpcTargetOptions target;
   OfflineScenario offline;  // of `scenario`

@@ -57,8 +57,8 @@ void AddServerFlags(CLI::App& app, LaunchOptions& options) {
       ->type_name("FILE")
       ->group(group);
   app.add_option("--grpc-address", options.plan.grpc_address,
-                 "IP address that all listen on for gRPC, or a host name that "
-                 "has one or more")
+                 "IP address that all listen on for gRPC, a host name that has "
+                 "one or more, or unix:FILE, as unix:/run/ferry/{label}.sock")
       ->type_name("HOST")
       ->capture_default_str()
       ->group(group);

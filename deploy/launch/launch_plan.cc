@@ -186,7 +186,7 @@ absl::StatusOr<std::string> Fill(absl::string_view text, const Values& values) {
     const auto value = values.find(std::string(name));
     if (value == values.end()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("argument of the servers: expected one of {",
+          absl::StrCat("expected one of {",
                        absl::StrJoin(values, "}, {",
                                      [](std::string* out, const auto& pair) {
                                        out->append(pair.first);
@@ -208,6 +208,30 @@ Values PlaceholdersOf(const ServerPlan& plan, size_t index) {
           {"numa_node", absl::StrCat(plan.slice.numa_node)},
           {"profile", plan.slice.profile},
           {"uuid", plan.slice.uuid}};
+}
+
+// Fills in the paths of UNIX sockets; each server has one of its own.
+absl::Status FillSockets(std::vector<ServerPlan>& plans) {
+  std::set<std::string> seen;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    std::string& address = plans[i].grpc_address;
+    if (!absl::StartsWith(address, "unix:")) {
+      continue;
+    }
+    auto filled = Fill(address, PlaceholdersOf(plans[i], i));
+    if (!filled.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--grpc-address: ", filled.status().message()));
+    }
+    address = *std::move(filled);
+    if (!seen.insert(address).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--grpc-address: expected a socket of its own for each server, as "
+          "unix:/run/ferry/{label}.sock, got '",
+          address, "' twice"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 std::string Quoted(const std::string& word) {
@@ -239,10 +263,10 @@ absl::StatusOr<std::vector<ServerPlan>> MakePlan(
   if (!labels.ok()) {
     return labels.status();
   }
-  std::vector<ServerPlan> plans;
+  std::vector<ServerPlan> plans(slices.size());
   for (size_t i = 0; i < slices.size(); ++i) {
     const int offset = static_cast<int>(i);
-    ServerPlan plan;
+    ServerPlan& plan = plans[i];
     plan.label = (*labels)[i];
     plan.slice = slices[i];
     plan.grpc_address = options.grpc_address;
@@ -250,6 +274,12 @@ absl::StatusOr<std::vector<ServerPlan>> MakePlan(
     plan.metrics_address = options.metrics_address;
     plan.metrics_port = options.metrics_port + offset;
     plan.has_tls = HasFlag(options.server_arguments, "--tls-cert");
+  }
+  if (absl::Status status = FillSockets(plans); !status.ok()) {
+    return status;
+  }
+  for (size_t i = 0; i < plans.size(); ++i) {
+    ServerPlan& plan = plans[i];
     plan.command = {options.server,
                     absl::StrCat("--grpc-address=", plan.grpc_address),
                     absl::StrCat("--grpc-port=", plan.grpc_port),
@@ -262,7 +292,8 @@ absl::StatusOr<std::vector<ServerPlan>> MakePlan(
     for (const std::string& argument : options.server_arguments) {
       auto filled = Fill(argument, values);
       if (!filled.ok()) {
-        return filled.status();
+        return absl::InvalidArgumentError(absl::StrCat(
+            "argument of the servers: ", filled.status().message()));
       }
       plan.command.push_back(*std::move(filled));
     }
@@ -270,7 +301,6 @@ absl::StatusOr<std::vector<ServerPlan>> MakePlan(
       plan.environment.push_back(
           absl::StrCat("CUDA_VISIBLE_DEVICES=", plan.slice.uuid));
     }
-    plans.push_back(std::move(plan));
   }
   return plans;
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -13,6 +14,9 @@ namespace {
 
 // Returns what the server's log writes; of IPv6 in brackets.
 std::string HostPort(const std::string& host, int port) {
+  if (absl::StartsWith(host, "unix:")) {
+    return host;
+  }
   return host.find(':') == std::string::npos
              ? absl::StrCat(host, ":", port)
              : absl::StrCat("[", host, "]:", port);

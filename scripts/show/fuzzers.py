@@ -17,7 +17,8 @@ import time
 
 import measuring
 
-TARGETS = ("codec", "config", "files", "clients", "http", "http2", "scheduler")
+TARGETS = ("codec", "config", "files", "clients", "http", "http2", "regions",
+           "scheduler")
 CORPUS = measuring.ROOT / "tests/fuzz/corpus"
 BUILD = measuring.ROOT / "build/fuzz"
 RUNS = 1_000_000

@@ -13,6 +13,7 @@ import measuring
 
 RUNS = {"codec": 10_000_000, "config": 10_000_000, "files": 10_000_000,
         "clients": 10_000_000, "http": 1_000_000, "http2": 1_000_000,
+        "regions": 1_000_000,
         "scheduler": 1_000_000}
 JOBS = 2
 PLANTED_RUNS = 5_000_000
@@ -109,6 +110,18 @@ BUGS = (
         "environment_.unsent.RemoveWaiting(item->answer.Length());",
         "item->answer.Clear();",
         "answers of a stream that has ended counted for ever"),
+    Bug("regions", "server/codec/shared_regions.cc",
+        "if (offset <= bytes_ && bytes <= bytes_ - offset) {",
+        "if (offset <= bytes_ && bytes <= bytes_) {",
+        "a tensor's range that ends behind its region taken"),
+    Bug("regions", "server/codec/shared_regions.cc",
+        "if (at + static_cast<off_t>(from.size()) > found.st_size) {",
+        "if (at > found.st_size) {",
+        "an object that was cut made longer by a reply"),
+    Bug("regions", "server/codec/shared_regions.cc",
+        "if (leaving.client != client || (!name.empty() && leaving.name != name)) {",
+        "if (leaving.client == client || (!name.empty() && leaving.name != name)) {",
+        "unregister answered while a request uses the region"),
     Bug("scheduler", "batcher/scheduler.cc",
         "LowerLook(clock_.Now() + kCancelDelay);",
         "(void)kCancelDelay;",

@@ -41,6 +41,7 @@ import queueing
 import real_triton
 import reloading
 import reporting
+import same_host
 import scraping
 import scheduling
 import searching
@@ -73,6 +74,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "B4-clients": functools.partial(fuzzing.measure, "clients"),
     "B4-http": functools.partial(fuzzing.measure, "http"),
     "B4-http2": functools.partial(fuzzing.measure, "http2"),
+    "B4-regions": functools.partial(fuzzing.measure, "regions"),
     "B4-scheduler": functools.partial(fuzzing.measure, "scheduler"),
     "B5": exporting.measure,
     "C1": wire.measure,
@@ -104,6 +106,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "load": load_signal.measure,
     "live-page": living.measure,
     "loadgen": by_loadgen.measure,
+    "same-host": same_host.measure,
     "scrapes": scraping.measure,
     "traces": tracing.measure,
     "soak": lasting.measure,

@@ -33,6 +33,25 @@ NOT_KEPT = ("series", "histogram", "histograms")  # of a point: a megabyte in al
 
 
 @contextlib.contextmanager
+def process(folder, address, models):
+    """Runs Triton with the models of that folder until the block ends."""
+    host, port = address.split(":")
+
+    def ready():
+        try:
+            return all(client.is_model_ready(model) for model in models)
+        except triton.InferenceServerException:
+            return False
+    command = ["env", "OPENBLAS_NUM_THREADS=1", TRITON, "--model-repository", folder,
+               "--grpc-address", host, "--grpc-port", port, "--allow-http", "false",
+               "--allow-metrics", "false", "--exit-timeout-secs", 5,
+               "--disable-auto-complete-config"]
+    with triton.InferenceServerClient(address) as client, \
+            measuring.process(command, ready):
+        yield
+
+
+@contextlib.contextmanager
 def serve(programs):
     """Runs both, each with both models."""
     measuring.run([TRITON, "--fetch"])
@@ -44,22 +63,9 @@ def serve(programs):
         stack.enter_context(measuring.server(
             programs, "--model-repository", folders["ferry"], "--load-model",
             "echo", number=NUMBERS["ferry"]))
-        address = measuring.address(NUMBERS["triton"])
-        host, port = address.split(":")
-        client = stack.enter_context(triton.InferenceServerClient(address))
-
-        def ready():
-            try:
-                return all(client.is_model_ready(model)
-                           for model in real_models.FERRY)
-            except triton.InferenceServerException:
-                return False
-        stack.enter_context(measuring.process(
-            ["env", "OPENBLAS_NUM_THREADS=1", TRITON, "--model-repository",
-             folders["triton"], "--grpc-address", host, "--grpc-port", port,
-             "--allow-http", "false", "--allow-metrics", "false",
-             "--exit-timeout-secs", 5, "--disable-auto-complete-config"],
-            ready))
+        stack.enter_context(process(
+            folders["triton"], measuring.address(NUMBERS["triton"]),
+            real_models.FERRY))
         yield
 
 

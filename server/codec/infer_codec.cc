@@ -421,6 +421,12 @@ absl::Status InferDecoder::BindBytes(const ModelView& model, size_t index,
                                 *bytes, ", got ", got));
   }
   if (is_in_region) {
+    // What a string takes is counted before the strings are there.
+    if (got < static_cast<uint64_t>(*bytes)) {
+      return Invalid(absl::StrCat(
+          "input byte size mismatch for ", OfInput(model, spec.name),
+          ". Expected at least ", *bytes, ", got ", got));
+    }
     absl::Status status = PlaceInRegion(index, places_[sent_as].range);
     return status.ok() ? status : OfInput(model, spec, status);
   }

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -175,7 +176,10 @@ absl::Status SharedRegion::Write(uint64_t offset,
 
 class SharedRegions::Farewell {
  public:
-  explicit Farewell(std::function<void()> done) : done_(std::move(done)) {}
+  Farewell(std::function<void()> done, std::shared_ptr<SharedRegion::Held> held)
+      : held_(std::move(held)), done_(std::move(done)) {
+    held_->farewells += 1;
+  }
   Farewell(const Farewell&) = delete;
   Farewell& operator=(const Farewell&) = delete;
   ~Farewell() { Tell(); }
@@ -185,10 +189,12 @@ class SharedRegions::Farewell {
     MutexLock lock(mutex_);
     if (done_) {
       std::exchange(done_, nullptr)();
+      held_->farewells -= 1;
     }
   }
 
  private:
+  const std::shared_ptr<SharedRegion::Held> held_;
   Mutex mutex_;
   std::function<void()> done_ ABSL_GUARDED_BY(mutex_);
 };
@@ -269,7 +275,7 @@ void SharedRegions::Unregister(const std::string& client,
                                const std::string& name,
                                std::function<void()> done) {
   // Its last owner, which is the last region that is used, has it tell.
-  auto farewell = std::make_shared<Farewell>(std::move(done));
+  auto farewell = std::make_shared<Farewell>(std::move(done), held_);
   std::vector<Region> gone;  // outlives the lock
   MutexLock lock(mutex_);
   if (is_closed_) {
@@ -317,6 +323,10 @@ void SharedRegions::Close() {
   }
   for (const auto& farewell : farewells) {
     farewell->Tell();
+  }
+  // One whose last owner has just gone is told by that owner's thread.
+  while (held_->farewells > 0) {
+    std::this_thread::yield();
   }
 }
 

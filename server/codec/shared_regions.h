@@ -74,6 +74,7 @@ class SharedRegion {
   struct Held {
     std::atomic<size_t> regions{0};
     std::atomic<uint64_t> bytes{0};
+    std::atomic<size_t> farewells{0};  // that were not told yet
   };
 
   SharedRegion(OwnedFd object, const Identity& identity, std::string key,
@@ -130,7 +131,8 @@ class SharedRegions {
 
   ByName All(const std::string& client) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Calls each `done` that was not called, and those that come at once.
+  // Calls each `done` that was not called, and those that come at once. Each
+  // has returned then.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
   struct Counts {

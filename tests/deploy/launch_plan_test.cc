@@ -68,6 +68,22 @@ TEST(LaunchPlanTest, PlaceholdersAreFilled) {
                           "8101:8201", "{\"json\": {}}{", "plain"));
 }
 
+TEST(LaunchPlanTest, EachServerHasAnUnixSocketOfItsOwn) {
+  PlanOptions options = Options();
+  options.grpc_address = "unix:/run/ferry/{label}.sock";
+  const auto plans = MakePlan(options, {kFirst, kSecond});
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  EXPECT_EQ(plans->front().grpc_address, "unix:/run/ferry/1g.18gb-0.sock");
+  EXPECT_EQ(plans->back().command[1],
+            "--grpc-address=unix:/run/ferry/slice-1.sock");
+  options.grpc_address = "unix:/run/ferry.sock";
+  EXPECT_TRUE(MakePlan(options, {kFirst}).ok());
+  EXPECT_THAT(ErrorOf(options, {kFirst, kSecond}),
+              HasSubstr("got 'unix:/run/ferry.sock' twice"));
+  options.grpc_address = "unix:/run/{no}.sock";
+  EXPECT_THAT(ErrorOf(options, {kFirst}), HasSubstr("got {no}"));
+}
+
 TEST(LaunchPlanTest, LabelsOfProfilesThatAreNone) {
   Slice slice = kFirst;
   slice.profile = "1g.18gb+me";

@@ -144,6 +144,14 @@ class LaunchTest(unittest.TestCase):
                 self.assertRegex(log, rf"\[{label}\] .* ready grpc=")
                 self.assertRegex(log, rf"\[{label}\] .* drains signal=TERM")
 
+    def test_each_serves_on_an_unix_socket_of_its_own(self):
+        with tempfile.TemporaryDirectory(prefix="ferry-sockets-") as folder:
+            flags = [f"--grpc-address=unix:{folder}/{{label}}.sock"]
+            with Launched(servers=2, flags=flags) as launched:
+                for one in launched.wait_until_ready():
+                    self.assertEqual(one["grpc"], f"unix:{folder}/{one['label']}.sock")
+                    self.assertEqual(infer(one["grpc"]), (1, 16))
+
     def test_servers_with_tls_and_tokens_are_seen_to_be_ready(self):
         with tempfile.TemporaryDirectory(prefix="ferry-trust-") as folder:
             key, certificate = trust.Authority(folder).sign("server")

@@ -21,6 +21,7 @@ from ferry_process import FerryProcess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLIENT = os.environ.get("FERRY_EXAMPLE",
                         "build/release/bin/ferry-example-client")
+SHARED_CLIENT = pathlib.Path(CLIENT).with_name("ferry-example-shared-memory")
 REPOSITORY = ROOT / "build/model_repository"
 NO_SERVER = "127.0.0.1:1"  # a port that no server listens on
 TIMEOUT_S = 60
@@ -35,7 +36,8 @@ class EmbeddedModelTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = FerryProcess("--load-model=mlp", models=None)
+        cls.server = FerryProcess("--load-model=mlp", "--allow-client-shm",
+                                  models=None)
 
     @classmethod
     def tearDownClass(cls):
@@ -70,6 +72,21 @@ class EmbeddedModelTest(unittest.TestCase):
         ended = run(CLIENT, self.server.address, "none")
         self.assertEqual(ended.returncode, 1)
         self.assertIn("unknown model: 'none'", ended.stderr)
+
+    def test_shared_memory(self):
+        (first,) = re.findall(r"output begins with (\S+)",
+                              self.output_of(CLIENT, self.server.address))
+        self.assertNotEqual(float(first), 0)
+        self.assertEqual(f"output begins with {first}\n",
+                         self.output_of(SHARED_CLIENT, self.server.address))
+        (shown,) = re.findall(r"output \(2, 1024\): \[ *(\S+)", self.output_of(
+            sys.executable, ROOT / "examples/shared_memory.py", self.server.address))
+        self.assertAlmostEqual(float(shown), float(first), 4)
+        self.assertEqual(self.server.metric("ferry_shared_memory_regions"), 0)
+        with FerryProcess("--load-model=mlp", models=None) as without:
+            ended = run(SHARED_CLIENT, without.address)
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn("--allow-client-shm", ended.stderr)
 
 
 class Refusing(service_pb2_grpc.GRPCInferenceServiceServicer):

@@ -204,6 +204,8 @@ int main(int argc, char** argv) {
       "def forward(self, x):\n  return torch.linear(x, self.w)\n";
   Write(folder + "linear.pt", linear, {at::ones({4, 3})});
   Write(folder + "scripted.pt", linear, {});
+  Write(folder + "mean.pt", "def forward(self, x):\n  return x.mean(1, True)\n",
+        {});
   Write(folder + "pixels.pt", "def forward(self, x):\n  return x.clone()\n",
         {});
   Write(folder + "texts.pt", kTexts, {});

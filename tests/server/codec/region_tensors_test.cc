@@ -132,6 +132,24 @@ TEST_F(RegionTensorsTest, WrongRangesSayWhy) {
   expect("r", 8, 24, "unable to find shared memory region: 'r'");
 }
 
+TEST_F(RegionTensorsTest, StringsThatCannotBeThereAreNotCounted) {
+  const ModelSpec texts = {.inputs = {{"a", DataType::kBytes, {kAnySize}}},
+                           .outputs = {},
+                           .max_batch_size = 4};
+  request_.mutable_inputs()->DeleteSubrange(1, 1);
+  request_.clear_raw_input_contents();
+  auto& input = *request_.mutable_inputs(0);
+  input.set_datatype("BYTES");
+  input.set_shape(1, int64_t{1} << 58);
+  message_.emplace(request_.SerializeAsString());
+  ASSERT_TRUE(decoder_.Parse(message_->segments()).ok());
+  const absl::Status status = decoder_.Bind(
+      {ModelName(), texts, kSerial}, bound_,
+      {.regions = &regions_, .client = &client_, .max_bytes = max_bytes_});
+  EXPECT_THAT(status.message(),
+              HasSubstr("Expected at least 2305843009213693952, got 24"));
+}
+
 TEST_F(RegionTensorsTest, WrongParametersSayWhy) {
   auto& input = *request_.mutable_inputs(0)->mutable_parameters();
   auto& output = *request_.add_outputs()->mutable_parameters();
