@@ -47,8 +47,8 @@ def process(folder, address, models):
                "--allow-metrics", "false", "--exit-timeout-secs", 5,
                "--disable-auto-complete-config"]
     with triton.InferenceServerClient(address) as client, \
-            measuring.process(command, ready):
-        yield
+            measuring.process(command, ready) as child:
+        yield child
 
 
 @contextlib.contextmanager

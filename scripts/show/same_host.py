@@ -7,6 +7,7 @@ Python backend, and rows of 256 KiB to themselves; both in fp32.
 
 import contextlib
 import csv
+import dataclasses
 import os
 import shutil
 import tempfile
@@ -69,50 +70,74 @@ def write_models(ferry, other):
                 stream.write(TRITON_MODEL % (name, ANSWERS[name]))
 
 
+@dataclasses.dataclass(frozen=True)
+class Server:
+    address: str
+    pid: int
+
+
 @contextlib.contextmanager
 def serve(programs):
-    """Runs Triton, Ferry, and Ferry on a UNIX socket; yields the addresses."""
+    """Runs Triton, Ferry, and Ferry on a UNIX socket; yields them by name."""
     measuring.run([real_triton.TRITON, "--fetch"])
     with contextlib.ExitStack() as stack:
         folder, other, sockets = (
             stack.enter_context(tempfile.TemporaryDirectory()) for _ in range(3))
         write_models(folder, other)
         address = measuring.address(1)
-        stack.enter_context(real_triton.process(other, address, SIZES))
+        other_server = stack.enter_context(real_triton.process(other, address, SIZES))
         common = ["--model-repository", folder, "--load-model", "echo",
                   "--allow-client-shm"]
-        stack.enter_context(measuring.server(programs, *common, model="image",
-                                             number=0))
+        ferry = stack.enter_context(measuring.server(programs, *common, model="image",
+                                                     number=0))
         socket = f"unix:{sockets}/ferry.sock"
-        stack.enter_context(measuring.server(
+        by_socket = stack.enter_context(measuring.server(
             programs, *common, "--grpc-address", socket, model="image", number=2))
-        yield {"triton": address, "ferry": measuring.address(0), "socket": socket}
+        yield {"triton": Server(address, other_server.pid),
+               "ferry": Server(measuring.address(0), ferry.pid),
+               "socket": Server(socket, by_socket.pid)}
 
 
-def answers_differ_by(addresses):
+def answers_differ_by(servers):
     """Returns by how much the two servers' answers to an image differ at most."""
     row = np.random.default_rng(2).standard_normal(
         (1, SIZES["image"][0])).astype(np.float32)
     both = []
     for name in ("ferry", "triton"):
-        with triton.InferenceServerClient(addresses[name]) as client:
+        with triton.InferenceServerClient(servers[name].address) as client:
             given = triton.InferInput("input", list(row.shape), "FP32")
             given.set_data_from_numpy(row)
             both.append(client.infer("image", [given]).as_numpy("output"))
     return float(np.max(np.abs(both[0] - both[1])))
 
 
-def analyze(address, model, outstanding, seconds, shared):
+def times_of(pid):
+    """Returns the seconds that a process has had of the processors, by itself and in
+    the kernel."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as stream:
+        fields = stream.read().rsplit(")", 1)[1].split()
+    return np.array([int(field) for field in fields[11:13]]) / os.sysconf("SC_CLK_TCK")
+
+
+def completed(address, model):
+    with triton.InferenceServerClient(address) as client:
+        statistics = client.get_inference_statistics(model).model_stats[0]
+    return statistics.inference_stats.success.count
+
+
+def analyze(server, model, outstanding, seconds, shared):
     """Returns the rate and p99 in ms that perf_analyzer measures, in the first of
-    three tries whose windows are alike."""
+    three tries whose windows are alike, and what a request costs the server's
+    processors, by itself and in the kernel, in ms."""
     memory = (["--shared-memory", "system", "--output-shared-memory-size",
                4 * SIZES[model][1]] if shared else [])
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/points.csv"
         command = [measuring.ROOT / "scripts/perf_analyzer.sh", "-m", model, "-u",
-                   address, "-i", "grpc", "-a", "--concurrency-range", outstanding,
-                   "-p", int(seconds * 1000), "-r", WINDOWS, "-s", PERCENT, "-f", path,
-                   *memory]
+                   server.address, "-i", "grpc", "-a", "--concurrency-range",
+                   outstanding, "-p", int(seconds * 1000), "-r", WINDOWS, "-s",
+                   PERCENT, "-f", path, *memory]
+        before, spent = completed(server.address, model), times_of(server.pid)
         for rest in (2, 1, 0):
             try:
                 measuring.run(command)
@@ -122,25 +147,31 @@ def analyze(address, model, outstanding, seconds, shared):
                     raise
         with open(path, newline="", encoding="utf-8") as stream:
             point = next(csv.DictReader(stream))
+    own, kernel = ((times_of(server.pid) - spent) * 1e3 /
+                   (completed(server.address, model) - before))
     return {"rate": float(point["Inferences/Second"]),
-            "p99_ms": float(point["p99 latency"]) / 1e3}
+            "p99_ms": float(point["p99 latency"]) / 1e3,
+            "own_ms": own, "kernel_ms": kernel}
 
 
-# What is measured: where, and whether by shared memory.
-WAYS = {"triton_shared": ("triton", True), "ferry_shared": ("ferry", True),
-        "ferry_socket": ("socket", False), "ferry_tcp": ("ferry", False),
-        "triton_tcp": ("triton", False), "ferry_socket_shared": ("socket", True)}
+# What is measured, with its name; its first word is the server.
+WAYS = {"triton_shared": "Triton, shared memory",
+        "ferry_shared": "Ferry, shared memory",
+        "socket_inline": "Ferry, UNIX socket", "ferry_inline": "Ferry, loopback",
+        "triton_inline": "Triton, loopback",
+        "socket_shared": "Ferry, UNIX socket and shared memory"}
+COSTS = ("ferry_inline", "socket_inline", "ferry_shared")
 
 
-def measure_cell(options, addresses, model, outstanding):
+def measure_cell(options, servers, model, outstanding):
     """Returns a dict of ways for each turn, in turning order."""
     turns = []
     for number in range(options.pairs):
         ways = list(WAYS)
         if number % 2:
             ways.reverse()
-        turns.append({way: analyze(addresses[WAYS[way][0]], model, outstanding,
-                                   options.seconds or 0.7, WAYS[way][1])
+        turns.append({way: analyze(servers[way.split("_")[0]], model, outstanding,
+                                   options.seconds or 0.7, way.endswith("shared"))
                       for way in ways})
     return turns
 
@@ -149,35 +180,49 @@ def ratio(turns, one, other):
     return measuring.median(turn[one]["rate"] / turn[other]["rate"] for turn in turns)
 
 
+def cost(turns, way):
+    """Returns "0.21 + 0.10" ms of the server's own and of the kernel."""
+    return " + ".join(f"{measuring.median(turn[way][part] for turn in turns):.3f}"
+                      for part in ("own_ms", "kernel_ms"))
+
+
+def pages_of(cells):
+    rates = [[cell["model"], cell["outstanding"],
+              *(f"{measuring.median(turn[way]['rate'] for turn in cell['turns']):.0f}"
+                for way in WAYS), f"{cell['shared']:.2f}", f"{cell['socket']:.2f}"]
+             for cell in cells]
+    costs = [[cell["model"], cell["outstanding"],
+              *(cost(cell["turns"], way) for way in COSTS)] for cell in cells]
+    return ("Requests/s, medians of the turns; the last two columns are medians of the "
+            "turns' ratios.\n\n" + measuring.table(
+                ["model", "outstanding", *WAYS.values(), "shared memory, of Triton's",
+                 "UNIX socket, of loopback's"], rates) +
+            "\nWhat a request costs ferry-server's processors, in ms: its own + the "
+            "kernel's.\n\n" + measuring.table(
+                ["model", "outstanding", *(WAYS[way] for way in COSTS)], costs))
+
+
 def measure(options):
     result = measuring.describe(
         "same-host", f"by shared memory Ferry carries {LEAST_SHARED} times what Triton "
-        f"does with its Python backend, and over a UNIX socket {LEAST_SOCKET} times what it does over loopback",
-        options.command)
-    cells, rows = [], []
-    with serve(options.programs) as addresses:
-        result["answers_differ_by"] = answers_differ_by(addresses)
-        passed = result["answers_differ_by"] <= MOST_OFF
+        "does with its Python backend, and over a UNIX socket "
+        f"{LEAST_SOCKET} times what it does over loopback", options.command)
+    cells = []
+    with serve(options.programs) as servers:
+        off = answers_differ_by(servers)
         for model in SIZES:
             for outstanding in OUTSTANDING:
-                turns = measure_cell(options, addresses, model, outstanding)
-                shared = ratio(turns, "ferry_shared", "triton_shared")
-                socket = ratio(turns, "ferry_socket", "ferry_tcp")
-                passed = passed and shared >= LEAST_SHARED and socket >= LEAST_SOCKET
+                turns = measure_cell(options, servers, model, outstanding)
                 cells.append({"model": model, "outstanding": outstanding,
-                              "shared": shared, "socket": socket, "turns": turns})
-                rates = [f"{measuring.median(turn[way]['rate'] for turn in turns):.0f}"
-                         for way in WAYS]
-                rows.append([model, outstanding, *rates, f"{shared:.2f}",
-                             f"{socket:.2f}"])
-                measuring.say(f"{model}, {outstanding} outstanding: {rows[-1][2:]}")
-    result |= {"cells": cells, "passed": passed}
-    page = ("Requests/s, medians of the turns; the last two columns are medians of the "
-            "turns' ratios.\n\n" + measuring.table(
-                ["model", "outstanding", "Triton, shared memory",
-                 "Ferry, shared memory", "Ferry, UNIX socket", "Ferry, loopback",
-                 "Triton, loopback", "Ferry, UNIX socket and shared memory",
-                 "shared memory, of Triton's", "UNIX socket, of loopback's"], rows) +
-            f"\nAnswers to an image differ by {result['answers_differ_by']:.1e} at "
-            "most.\n")
-    return result, page
+                              "shared": ratio(turns, "ferry_shared", "triton_shared"),
+                              "socket": ratio(turns, "socket_inline", "ferry_inline"),
+                              "turns": turns})
+                measuring.say(f"{model}, {outstanding} outstanding: shared memory "
+                              f"{cells[-1]['shared']:.2f} of Triton's, UNIX socket "
+                              f"{cells[-1]['socket']:.2f} of loopback's")
+    result |= {"answers_differ_by": off, "cells": cells,
+               "passed": off <= MOST_OFF and all(
+                   cell["shared"] >= LEAST_SHARED and cell["socket"] >= LEAST_SOCKET
+                   for cell in cells)}
+    return result, (pages_of(cells) +
+                    f"\nAnswers to an image differ by {off:.1e} at most.\n")

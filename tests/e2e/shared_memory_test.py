@@ -13,6 +13,7 @@ import grpc
 import numpy as np
 import tritonclient.grpc as triton
 import tritonclient.utils.shared_memory as shm
+from tritonclient._plugin import InferenceServerClientPlugin
 from tritonclient.grpc import service_pb2 as pb
 from tritonclient.grpc import service_pb2_grpc
 from tritonclient.utils import (InferenceServerException, np_to_triton_dtype,
@@ -76,12 +77,61 @@ def inline(name, values):
     return tensor
 
 
+class Token(InferenceServerClientPlugin):
+    """Says which client it is, with each call."""
+
+    def __init__(self, name):
+        self.headers = {"authorization": f"Bearer token-{name}"}
+
+    def __call__(self, request):
+        request.headers.update(self.headers)
+
+
+class Honest:
+    """A client of its own that has its rows passed by shared memory, over and over,
+    while its block runs."""
+
+    def __init__(self, address):
+        self._address = address
+        self._is_over = threading.Event()
+        self._pool = concurrent.futures.ThreadPoolExecutor(1)
+        self.answers = 0
+
+    def __enter__(self):
+        self._ended = self._pool.submit(self._run)
+        return self
+
+    def __exit__(self, *_):
+        self._is_over.set()
+        self._pool.shutdown()
+        self._ended.result()  # raises what went wrong
+
+    def _run(self):
+        with triton.InferenceServerClient(self._address) as client:
+            client.register_plugin(Token("honest"))
+            region = Region(client, 2 * ROWS.nbytes, name="mine")
+            try:
+                while not self._is_over.is_set():
+                    rows = ROWS + self.answers
+                    region.set(rows)
+                    client.infer("echo", [region.input("input", rows)], outputs=[
+                        region.output("output", rows.nbytes, rows.nbytes)])
+                    np.testing.assert_array_equal(region.get((2, 16), rows.nbytes),
+                                                  rows)
+                    self.answers += 1
+                client.unregister_system_shared_memory("mine")
+            finally:
+                region.close()
+
+
 class SharedMemoryCase(unittest.TestCase):
+    flags = []
 
     @classmethod
     def setUpClass(cls):
         cls.server = FerryProcess(
-            ALLOWED, f"--grpc-max-message-bytes={MESSAGE_BYTES}", models=MODELS)
+            ALLOWED, f"--grpc-max-message-bytes={MESSAGE_BYTES}", *cls.flags,
+            models=MODELS)
         cls.addClassCleanup(cls.server.stop)
 
     def setUp(self):
@@ -232,6 +282,26 @@ class FlowTest(SharedMemoryCase):
 
 
 class AttackTest(SharedMemoryCase):
+    """An attacker, beside an honest client."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        tokens = os.path.join(folder, "tokens")
+        trust.write(tokens, "".join(
+            trust.token_line(name, "infer", f"token-{name}")
+            for name in ("attacker", "honest")))
+        cls.flags = [f"--auth-token-file={tokens}", "--open-health"]
+        super().setUpClass()
+        cls.honest = Honest(cls.server.address)
+        cls.enterClassContext(cls.honest)
+
+    def setUp(self):
+        super().setUp()
+        self.client.register_plugin(Token("attacker"))
+        answers = self.honest.answers
+        self.addCleanup(lambda: self.assertTrue(ferry_process.wait_until(
+            lambda: self.honest.answers > answers)))
 
     def test_object_that_becomes_shorter(self):
         region = self.region(ROWS.nbytes).set(ROWS)
@@ -369,7 +439,8 @@ class AttackTest(SharedMemoryCase):
             with grpc.insecure_channel(self.server.address) as channel:
                 with self.assertRaises(grpc.RpcError) as refused:
                     service_pb2_grpc.GRPCInferenceServiceStub(channel).ModelInfer(
-                        request, timeout=TIMEOUT_S)
+                        request, timeout=TIMEOUT_S,
+                        metadata=list(Token("attacker").headers.items()))
             self.assertEqual(refused.exception.code(),
                              grpc.StatusCode.INVALID_ARGUMENT)
             self.assertIn("'shared_memory_region' and 'shared_memory_byte_size'",
