@@ -186,7 +186,19 @@ def cost(turns, way):
                       for part in ("own_ms", "kernel_ms"))
 
 
-def pages_of(cells):
+def judge(result):
+    """Says which half of the claim holds."""
+    cells = result["cells"]
+    halves = {"shared memory": all(cell["shared"] >= LEAST_SHARED for cell in cells),
+              "the UNIX socket": all(cell["socket"] >= LEAST_SOCKET for cell in cells),
+              "the same answers": result["answers_differ_by"] <= MOST_OFF}
+    result["passed"] = all(halves.values())
+    result["verdict"] = "; ".join(f"{what}: {'holds' if holds else 'does not hold'}"
+                                  for what, holds in halves.items())
+
+
+def page_of(result):
+    cells, off = result["cells"], result["answers_differ_by"]
     rates = [[cell["model"], cell["outstanding"],
               *(f"{measuring.median(turn[way]['rate'] for turn in cell['turns']):.0f}"
                 for way in WAYS), f"{cell['shared']:.2f}", f"{cell['socket']:.2f}"]
@@ -199,7 +211,8 @@ def pages_of(cells):
                  "UNIX socket, of loopback's"], rates) +
             "\nWhat a request costs ferry-server's processors, in ms: its own + the "
             "kernel's.\n\n" + measuring.table(
-                ["model", "outstanding", *(WAYS[way] for way in COSTS)], costs))
+                ["model", "outstanding", *(WAYS[way] for way in COSTS)], costs) +
+            f"\nAnswers to an image differ by {off:.1e} at most.\n")
 
 
 def measure(options):
@@ -220,9 +233,6 @@ def measure(options):
                 measuring.say(f"{model}, {outstanding} outstanding: shared memory "
                               f"{cells[-1]['shared']:.2f} of Triton's, UNIX socket "
                               f"{cells[-1]['socket']:.2f} of loopback's")
-    result |= {"answers_differ_by": off, "cells": cells,
-               "passed": off <= MOST_OFF and all(
-                   cell["shared"] >= LEAST_SHARED and cell["socket"] >= LEAST_SOCKET
-                   for cell in cells)}
-    return result, (pages_of(cells) +
-                    f"\nAnswers to an image differ by {off:.1e} at most.\n")
+    result |= {"answers_differ_by": off, "cells": cells}
+    judge(result)
+    return result, page_of(result)
