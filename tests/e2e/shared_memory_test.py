@@ -370,6 +370,27 @@ class AttackTest(SharedMemoryCase):
                          "echo", [inline("input", ROWS)],
                          outputs=[region.output("output", ROWS.nbytes - 1)]))
 
+    def test_ranges_that_overlap(self):
+        size, half = ROWS.nbytes, ROWS.nbytes // 2
+        region = self.region(2 * size).set(ROWS)
+        self.client.infer("echo", [region.input("input", ROWS)],
+                          outputs=[region.output("output", size)])
+        np.testing.assert_array_equal(region.get((2, 16)), ROWS)
+        self.client.infer("echo", [region.input("input", ROWS)],
+                          outputs=[region.output("output", size, half)])
+        np.testing.assert_array_equal(region.get((1, 16)), ROWS[:1])
+        np.testing.assert_array_equal(region.get((2, 16), half), ROWS)
+        # A range of another region of the same object is the same memory.
+        self.client.register_system_shared_memory("again", region.key, size, half)
+        tensor = region.input("first", ROWS)
+        other = triton.InferInput("second", [2, 16], "FP32")
+        other.set_shared_memory("again", size)
+        answer = self.client.infer("pair", [tensor, other], outputs=[
+            triton.InferRequestedOutput("second_out"),
+            region.output("first_out", size, size)])
+        np.testing.assert_array_equal(answer.as_numpy("second_out"), ROWS)
+        np.testing.assert_array_equal(region.get((1, 16), size), ROWS[:1])
+
     def test_ranges_past_the_end_are_not_registered(self):
         region = self.region(ROWS.nbytes)
         for offset, byte_size in ((0, ROWS.nbytes + 1), (1, ROWS.nbytes),
