@@ -65,6 +65,8 @@
 #     socket and loopback; ten minutes (scripts/tritonserver.sh)
 # scrapes  what ten scrapes of /metrics a second cost
 # sends  planned requests a second that ferry-bench itself can send
+# shm-attacks  tests/e2e/shared_memory_test.py, on the server and on one that is built
+#     for AddressSanitizer; a minute
 # shipped  deb, tarball and images: installed, served, upgraded, purged; the image of
 #     scripts/image.sh, and that of ferry-batch, in dist/; four minutes
 # soak    half an hour at 70 % load over TLS, with cancels, deadlines, reloads,
@@ -106,14 +108,19 @@ case " $* " in
   *)
     bash scripts/build.sh release ferry-server ferry-bench ferryctl ferry-forward \
       grpc-echo answer-benchmark queue-benchmark paused-producer copy-count
-    if [ "$1" = B1 ] || [ "$1" = B3 ] || [ "$1" = channels-last ]; then
-      bash scripts/build.sh release write_scripts
-    fi
+    case $1 in
+      B1 | B3 | channels-last | same-host)
+        bash scripts/build.sh release write_scripts
+        ;;
+    esac
     if [ "$1" = B1 ]; then
       bash scripts/make_minilm.sh
     fi
     if [ "$1" = shipped ]; then
       bash scripts/build.sh release all
+    fi
+    if [ "$1" = shm-attacks ]; then
+      bash scripts/build.sh asan-server
     fi
     if [ "$1" = soak-sanitizers ]; then
       bash scripts/build.sh asan-server

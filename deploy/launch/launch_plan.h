@@ -18,7 +18,7 @@ namespace ferry::launch {
 
 struct PlanOptions {
   std::string server;  // path of ferry-server
-  // "unix:" and a path is a socket, by the same names as server_arguments.
+  // "unix:" and a path is a socket, with the placeholders of server_arguments.
   std::string grpc_address = "127.0.0.1";
   int grpc_port = 8101;  // of the first server; the next ones follow
   std::string metrics_address = "127.0.0.1";

@@ -47,6 +47,7 @@ import scheduling
 import searching
 import sending
 import serving
+import sharing
 import shipping
 import sizing
 import soaking
@@ -114,6 +115,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "trust": trusting.measure,
     "sends": sending.measure,
     "shipped": shipping.measure,
+    "shm-attacks": sharing.measure,
     "phi1": scheduling.closed_form,
     "policies": scheduling.policies,
     "precision": precision.measure,

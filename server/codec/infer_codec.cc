@@ -470,7 +470,7 @@ absl::Status InferDecoder::PlaceInRegion(size_t index,
     bytes += copy.size;
   }
   if (bytes > regions_.max_bytes) {
-    return absl::ResourceExhaustedError(
+    return absl::InvalidArgumentError(
         absl::StrCat("expected at most ", regions_.max_bytes,
                      " bytes of a request in shared memory, as in a message, "
                      "got more"));

@@ -9,8 +9,7 @@
 // Thread safety: thread-compatible.
 // Errors: INVALID_ARGUMENT, with what was expected and what
 // was found; nothing in a message but what the client sent and what
-// ModelMetadata shows. Of shared memory also those of SharedRegions, and
-// RESOURCE_EXHAUSTED for more of it than a message may have.
+// ModelMetadata shows. Of shared memory also those of SharedRegions.
 #ifndef FERRY_SERVER_CODEC_INFER_CODEC_H_
 #define FERRY_SERVER_CODEC_INFER_CODEC_H_
 

@@ -160,10 +160,10 @@ absl::Status CheckRange(const char* kind, const std::string& tensor,
       (has_region || !parameters.contains(kRegionOffset))) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(kind, " '", Shown(tensor), "': expected the parameters '",
-                   kRegion, "' and '", kRegionBytes, "' together, got ",
-                   has_region ? "only the first" : "none of the first"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      kind, " '", Shown(tensor), "': expected the parameters '", kRegion,
+      "' and '", kRegionBytes, "' together, got ",
+      has_region ? "only the first" : "no 'shared_memory_region'"));
 }
 
 absl::Status ReadClasses(const std::string& output, const InferParameter& value,

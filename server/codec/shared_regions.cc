@@ -226,10 +226,10 @@ absl::Status SharedRegions::Admit(const std::string& client,
   const Counts held = counts();
   if (held.regions >= bounds_.regions || held.bytes > bounds_.bytes ||
       bytes > bounds_.bytes - held.bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "expected at most ", bounds_.regions, " regions of ", bounds_.bytes,
-        " bytes in all, got ", held.regions + 1, " of ", held.bytes + bytes,
-        "; unregister what is not used"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("expected at most ", bounds_.regions, " regions of ",
+                     bounds_.bytes, " bytes of all clients, got one more, of ",
+                     bytes, " bytes; unregister what is not used"));
   }
   return absl::OkStatus();
 }
@@ -271,18 +271,25 @@ absl::Status SharedRegions::Register(const std::string& client,
   return absl::OkStatus();
 }
 
-void SharedRegions::Unregister(const std::string& client,
-                               const std::string& name,
-                               std::function<void()> done) {
+absl::Status SharedRegions::Unregister(const std::string& client,
+                                       const std::string& name,
+                                       std::function<void()> done) {
   // Its last owner, which is the last region that is used, has it tell.
-  auto farewell = std::make_shared<Farewell>(std::move(done), held_);
+  std::shared_ptr<Farewell> farewell;
   std::vector<Region> gone;  // outlives the lock
   MutexLock lock(mutex_);
-  if (is_closed_) {
-    return;
-  }
   std::erase_if(farewells_, [](const auto& one) { return one.expired(); });
   std::erase_if(leaving_, [](const auto& one) { return one.region.expired(); });
+  if (farewells_.size() >= bounds_.waiting) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("expected at most ", bounds_.waiting,
+                     " calls that wait until regions are used no more, got one "
+                     "more; try again later"));
+  }
+  farewell = std::make_shared<Farewell>(std::move(done), held_);
+  if (is_closed_) {
+    return absl::OkStatus();
+  }
   farewells_.push_back(farewell);
   if (const auto found = clients_.find(client); found != clients_.end()) {
     Regions& regions = found->second;
@@ -308,6 +315,7 @@ void SharedRegions::Unregister(const std::string& client,
       gone.push_back(std::move(region));
     }
   }
+  return absl::OkStatus();
 }
 
 void SharedRegions::Close() {

@@ -86,7 +86,8 @@ class SharedRegion {
   const uint64_t offset_;  // in the object
   const uint64_t bytes_;
   const std::shared_ptr<Held> held_;
-  // Go with the region, when nothing uses it any more.
+  // The farewells that the region owns: each calls its `done` when its last
+  // region is destroyed.
   std::vector<std::shared_ptr<void>> told_;
 };
 
@@ -99,6 +100,7 @@ class SharedRegions {
     // What is written to an object that its client has not is the server's
     // memory to the system.
     uint64_t bytes = uint64_t{1} << 30;
+    size_t waiting = 64;  // calls of Unregister() that are not done
     int first_reserved_file = std::numeric_limits<int>::max();
   };
   using Use = std::shared_ptr<const SharedRegion>;
@@ -120,9 +122,11 @@ class SharedRegions {
 
   // Forgets the region, or all of the client where the name is empty, and calls
   // `done` once no request uses them any more: maybe at once, from any thread.
-  // Those that were forgotten before and are still used count as well.
-  void Unregister(const std::string& client, const std::string& name,
-                  std::function<void()> done) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those that were forgotten before and are still used count as well. Errors:
+  // RESOURCE_EXHAUSTED past the bound, then none is forgotten or called.
+  absl::Status Unregister(const std::string& client, const std::string& name,
+                          std::function<void()> done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Errors: NOT_FOUND.
   absl::StatusOr<Use> Find(const std::string& client,
@@ -131,8 +135,8 @@ class SharedRegions {
 
   ByName All(const std::string& client) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Calls each `done` that was not called, and those that come at once. Each
-  // has returned then.
+  // Calls each `done` that waits, and returns when all have returned. From now
+  // on Unregister() calls its own at once.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
   struct Counts {

@@ -244,9 +244,8 @@ void InferCall::Send() {
           request_.IsCancelled() ? absl::OkStatus() : WriteToRegions(response);
       !status.ok()) {
     output_ = OutputRef();
-    transport_.SendError(
-        WithRequestId(ToGrpcStatus(status, environment_.codes), decoder_.id()),
-        std::nullopt);
+    transport_.SendError(WithRequestId(ToGrpcStatus(status), decoder_.id()),
+                         std::nullopt);
     return;
   }
   grpc::ByteBuffer reply = EncodeInferResponse(response);

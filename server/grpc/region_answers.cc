@@ -29,8 +29,12 @@ void AnswerRegionUnregister(
     const RegionAccess& access, const grpc::ServerContext& call,
     const inference::SystemSharedMemoryUnregisterRequest& request,
     const std::function<void(const grpc::Status&)>& reply) {
-  access.regions->Unregister(access.name_of_client(call), request.name(),
-                             [reply] { reply(grpc::Status::OK); });
+  const absl::Status status =
+      access.regions->Unregister(access.name_of_client(call), request.name(),
+                                 [reply] { reply(grpc::Status::OK); });
+  if (!status.ok()) {
+    reply(ToGrpcStatus(status));
+  }
 }
 
 grpc::Status AnswerRegionStatus(

@@ -127,8 +127,8 @@ class UnaryService : public Generated, public QueuedService {
  protected:
   // Serves the RPC of that request until the server is shut down.
   // `answer(request, response, call, reply)` calls `reply(status)` once, from
-  // any thread; request and response live as long as it holds `reply`. `call`
-  // is its gRPC context, for as long as it has not.
+  // any thread; request and response live as long as it holds `reply`. `call`,
+  // its gRPC context, is valid until `reply` is called.
   template <typename Request, typename Response, typename Answer>
   void PostLateCalls(grpc::ServerCompletionQueue& queue, Answer answer,
                      size_t max_message_bytes = kMaxSmallMessageBytes) {

@@ -77,7 +77,7 @@ constexpr MetricName kMemoryUsed = {
 
 constexpr MetricName kRegions = {
     "ferry_shared_memory_regions",
-    "Regions of shared memory that clients have registered"};
+    "Regions of shared memory that are registered, or that requests still use"};
 constexpr MetricName kRegionBytes = {"ferry_shared_memory_bytes",
                                      "Bytes of these"};
 

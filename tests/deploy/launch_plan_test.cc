@@ -68,7 +68,7 @@ TEST(LaunchPlanTest, PlaceholdersAreFilled) {
                           "8101:8201", "{\"json\": {}}{", "plain"));
 }
 
-TEST(LaunchPlanTest, EachServerHasAnUnixSocketOfItsOwn) {
+TEST(LaunchPlanTest, EachServerHasAUnixSocketOfItsOwn) {
   PlanOptions options = Options();
   options.grpc_address = "unix:/run/ferry/{label}.sock";
   const auto plans = MakePlan(options, {kFirst, kSecond});

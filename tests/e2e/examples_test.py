@@ -10,6 +10,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import grpc
@@ -83,6 +84,15 @@ class EmbeddedModelTest(unittest.TestCase):
             sys.executable, ROOT / "examples/shared_memory.py", self.server.address))
         self.assertAlmostEqual(float(shown), float(first), 4)
         self.assertEqual(self.server.metric("ferry_shared_memory_regions"), 0)
+        with tempfile.TemporaryDirectory() as folder:
+            socket = f"unix:{folder}/ferry.sock"
+            with FerryProcess("--load-model=mlp", "--allow-client-shm",
+                              f"--grpc-address={socket}", models=None):
+                self.output_of(SHARED_CLIENT, socket)
+                self.output_of(CLIENT, socket)
+                for example in ("shared_memory", "first_request", "many_requests"):
+                    self.output_of(sys.executable, ROOT / f"examples/{example}.py",
+                                   socket)
         with FerryProcess("--load-model=mlp", models=None) as without:
             ended = run(SHARED_CLIENT, without.address)
         self.assertEqual(ended.returncode, 1)

@@ -22,6 +22,8 @@ RUNS = {
     "request_rate": ["--request-rate-range", "200"],
     "poisson_async": ["--request-rate-range", "200", "-a",
                       "--request-distribution", "poisson"],
+    "shared_memory": ["--concurrency-range", "4", "-a", "--shared-memory", "system",
+                      "--output-shared-memory-size", "64"],
     "rate_streaming": ["--request-rate-range", "200", "--streaming", "-b", "8"],
 }
 
@@ -56,7 +58,7 @@ def measure(name):
 def setUpModule():
     global server, folder
     tool.require()
-    server = FerryProcess(models=list(RUNS))
+    server = FerryProcess("--allow-client-shm", models=list(RUNS))
     folder = tempfile.mkdtemp()
     with concurrent.futures.ThreadPoolExecutor(len(RUNS)) as pool:
         reports.update(zip(RUNS, pool.map(measure, RUNS)))
@@ -110,6 +112,9 @@ class PerfAnalyzerTest(unittest.TestCase):
                              8 * stats.inference_stats.success.count)
             self.assertLessEqual(8, min(batch.batch_size
                                         for batch in stats.batch_stats))
+
+    def test_shared_memory(self):
+        self.assertMeasured("shared_memory")
 
     def test_nothing_failed(self):
         for name in RUNS:

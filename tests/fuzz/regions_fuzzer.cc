@@ -49,7 +49,7 @@ constexpr size_t kMostBytes = 96;  // of an object
 constexpr size_t kRowBytes = 12;   // FP32 [3], of an input and of an output
 constexpr int kMostRows = 4;
 constexpr SharedRegions::Bounds kBounds = {
-    .regions = 5, .of_client = 4, .bytes = 300};
+    .regions = 5, .of_client = 4, .bytes = 300, .waiting = 3};
 
 enum Step : uint8_t {
   kRegister,    // client, name, key, offset, bytes
@@ -276,6 +276,14 @@ class Play {
   void Unregister() {
     const std::string client = Client();
     const std::string name = Name();
+    if (std::count_if(waits_.begin(), waits_.end(), [](const Wait& wait) {
+          return wait.answers == 0;
+        }) >= static_cast<int64_t>(kBounds.waiting)) {
+      Check(absl::IsResourceExhausted(regions_.Unregister(
+                client, name, [] { Check(false, "none is called"); })),
+            "calls that wait are bounded");
+      return;
+    }
     ByName& own = clients_[client];
     for (auto at = own.begin(); at != own.end();) {
       if (name.empty() || at->first == name) {
@@ -293,7 +301,8 @@ class Play {
     }
     waits_.push_back({.awaited = std::move(awaited)});
     int& answers = waits_.back().answers;
-    regions_.Unregister(client, name, [&answers] { ++answers; });
+    Check(regions_.Unregister(client, name, [&answers] { ++answers; }).ok(),
+          "what is asked for is forgotten");
     CheckWaits();
   }
 

@@ -26,7 +26,8 @@ constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
 
 class SharedRegionsTest : public testing::Test {
  protected:
-  SharedRegions regions_{{.regions = 3, .of_client = 2, .bytes = 1000}};
+  SharedRegions regions_{
+      {.regions = 3, .of_client = 2, .bytes = 1000, .waiting = 1000}};
   SharedObject object_{100};
 
   absl::Status Register(const std::string& name, uint64_t offset = 0,
@@ -120,7 +121,7 @@ TEST_F(SharedRegionsTest, EachClientHasItsOwn) {
   EXPECT_THAT(regions_.All("client"), ElementsAre(Key("x")));
   EXPECT_TRUE(regions_.All("none").empty());
   bool is_done = false;
-  regions_.Unregister("other", "", [&] { is_done = true; });
+  EXPECT_TRUE(regions_.Unregister("other", "", [&] { is_done = true; }).ok());
   EXPECT_TRUE(is_done);
   EXPECT_TRUE(regions_.Find("client", "x").ok());
   EXPECT_TRUE(regions_.All("other").empty());
@@ -130,7 +131,7 @@ TEST_F(SharedRegionsTest, ObjectOfAnotherClientIsRefused) {
   ASSERT_TRUE(Register("x").ok());
   EXPECT_TRUE(absl::IsPermissionDenied(
       regions_.Register("other", "y", object_.key(), 0, 1)));
-  regions_.Unregister("client", "", [] {});
+  EXPECT_TRUE(regions_.Unregister("client", "", [] {}).ok());
   EXPECT_TRUE(regions_.Register("other", "y", object_.key(), 0, 1).ok());
 }
 
@@ -145,7 +146,7 @@ TEST_F(SharedRegionsTest, RegionsAndBytesAreBounded) {
   EXPECT_TRUE(absl::IsResourceExhausted(
       regions_.Register("other", "y", SharedObject(1).key(), 0, 1)));
   SharedRegions::Use x = Find("x");
-  regions_.Unregister("client", "x", [] {});
+  EXPECT_TRUE(regions_.Unregister("client", "x", [] {}).ok());
   EXPECT_EQ(regions_.counts().bytes, 1000) << "it is used";
   EXPECT_TRUE(absl::IsResourceExhausted(Register("x", 0, 1)));
   x.reset();
@@ -156,8 +157,8 @@ TEST_F(SharedRegionsTest, RegionsAndBytesAreBounded) {
               HasSubstr("at most 3 regions"));
   EXPECT_EQ(regions_.counts().regions, 3);
   EXPECT_EQ(regions_.counts().bytes, 902);
-  regions_.Unregister("client", "", [] {});
-  regions_.Unregister("other", "", [] {});
+  EXPECT_TRUE(regions_.Unregister("client", "", [] {}).ok());
+  EXPECT_TRUE(regions_.Unregister("other", "", [] {}).ok());
   EXPECT_EQ(regions_.counts().regions, 0);
   EXPECT_EQ(regions_.counts().bytes, 0);
 }
@@ -175,30 +176,48 @@ TEST_F(SharedRegionsTest, UnregisterIsDoneOnceNothingUsesThem) {
   SharedRegions::Use y = Find("y");
   int done = 0;
   const auto count = [&] { ++done; };
-  regions_.Unregister("client", "", count);
+  EXPECT_TRUE(regions_.Unregister("client", "", count).ok());
   EXPECT_TRUE(absl::IsNotFound(regions_.Find("client", "x").status()));
   x.reset();
   EXPECT_EQ(done, 0);
-  regions_.Unregister("client", "y", count);  // its client asks again
-  regions_.Unregister("client", "", count);
+  // Its client asks again.
+  EXPECT_TRUE(regions_.Unregister("client", "y", count).ok());
+  EXPECT_TRUE(regions_.Unregister("client", "", count).ok());
   EXPECT_EQ(done, 0);
-  regions_.Unregister("client", "x", count);
-  regions_.Unregister("other", "", count);
+  EXPECT_TRUE(regions_.Unregister("client", "x", count).ok());
+  EXPECT_TRUE(regions_.Unregister("other", "", count).ok());
   EXPECT_EQ(done, 2);
   ASSERT_TRUE(Register("y").ok());  // its name is free
   y.reset();
   EXPECT_EQ(done, 5);
 }
 
+TEST_F(SharedRegionsTest, CallsThatWaitAreBounded) {
+  SharedRegions regions({.waiting = 2});
+  ASSERT_TRUE(regions.Register("client", "x", object_.key(), 0, 100).ok());
+  absl::StatusOr<SharedRegions::Use> x = regions.Find("client", "x");
+  int done = 0;
+  const auto count = [&] { ++done; };
+  EXPECT_TRUE(regions.Unregister("client", "x", count).ok());
+  EXPECT_TRUE(regions.Unregister("client", "x", count).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      regions.Unregister("client", "x", [] { FAIL() << "none is called"; })));
+  EXPECT_EQ(done, 0);
+  x = absl::NotFoundError("it is used no more");
+  EXPECT_EQ(done, 2);
+  EXPECT_TRUE(regions.Unregister("client", "x", count).ok());
+  EXPECT_EQ(done, 3);
+}
+
 TEST_F(SharedRegionsTest, CloseTellsThoseThatWaitAndThoseThatCome) {
   ASSERT_TRUE(Register("x").ok());
   SharedRegions::Use x = Find("x");
   int done = 0;
-  regions_.Unregister("client", "", [&] { ++done; });
+  EXPECT_TRUE(regions_.Unregister("client", "", [&] { ++done; }).ok());
   EXPECT_EQ(done, 0);
   regions_.Close();
   EXPECT_EQ(done, 1);
-  regions_.Unregister("client", "", [&] { ++done; });
+  EXPECT_TRUE(regions_.Unregister("client", "", [&] { ++done; }).ok());
   EXPECT_EQ(done, 2);
   x.reset();
   EXPECT_EQ(done, 2);
@@ -211,7 +230,9 @@ TEST_F(SharedRegionsTest, ManyThreadsUseAndForgetThem) {
   std::thread forgets([&] {
     for (int i = 0; i < kTurns; ++i) {
       Register("x").IgnoreError();
-      regions_.Unregister("client", i % 2 == 0 ? "x" : "", [&] { ++done; });
+      EXPECT_TRUE(
+          regions_.Unregister("client", i % 2 == 0 ? "x" : "", [&] { ++done; })
+              .ok());
     }
   });
   std::vector<std::thread> uses;
