@@ -84,10 +84,11 @@ def weights():
     return made
 
 
-def write(folder, name, config):
+def write(folder, name, config, max_batch=MAX_BATCH, sizes=None):
+    """Writes a config of one input and one output; returns the version's folder."""
     os.makedirs(f"{folder}/{name}/1")
     with open(f"{folder}/{name}/config.pbtxt", "w", encoding="utf-8") as stream:
-        stream.write(config + TENSORS % (MAX_BATCH, *SIZES[name]))
+        stream.write(config + TENSORS % (max_batch, *(sizes or SIZES[name])))
     return f"{folder}/{name}/1"
 
 

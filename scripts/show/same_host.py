@@ -16,6 +16,7 @@ import numpy as np
 import tritonclient.grpc as triton
 
 import measuring
+import real_models
 import real_triton
 
 OUTSTANDING = (1, 8, 32)
@@ -25,12 +26,6 @@ PERCENT = 50
 MOST_OFF = 1e-5  # of a mean of numbers of the order of 1
 SIZES = {"image": (150_528, 1), "echo": (65_536, 65_536)}
 MAX_BATCH = 16
-TENSORS = """max_batch_size: %d
-input { name: "input" data_type: TYPE_FP32 dims: %d }
-output { name: "output" data_type: TYPE_FP32 dims: %d }
-instance_group { count: 1 kind: KIND_CPU }
-dynamic_batching {}
-"""
 FERRY = {"echo": 'backend: "ferry_echo"\n',
          "image": 'backend: "pytorch"\nparameters { key: "ferry.precision" value { '
                   'string_value: "fp32" } }\n'}
@@ -49,23 +44,16 @@ class TritonPythonModel:
 '''
 
 
-def write_model(folder, name, backend):
-    """Returns the folder of its version."""
-    version = f"{folder}/{name}/1"
-    os.makedirs(version)
-    with open(f"{folder}/{name}/config.pbtxt", "w", encoding="utf-8") as stream:
-        stream.write(backend + TENSORS % (MAX_BATCH, *SIZES[name]))
-    return version
-
-
 def write_models(ferry, other):
     with tempfile.TemporaryDirectory() as scripts:
         measuring.run([measuring.ROOT / "build/release/tests/write_scripts", scripts])
         for name in SIZES:
-            version = write_model(ferry, name, FERRY[name])
+            version = real_models.write(ferry, name, FERRY[name], MAX_BATCH,
+                                        SIZES[name])
             if name == "image":
                 shutil.copy(f"{scripts}/mean.pt", f"{version}/model.pt")
-            version = write_model(other, name, 'backend: "python"\n')
+            version = real_models.write(other, name, 'backend: "python"\n',
+                                        MAX_BATCH, SIZES[name])
             with open(f"{version}/model.py", "w", encoding="utf-8") as stream:
                 stream.write(TRITON_MODEL % (name, ANSWERS[name]))
 
