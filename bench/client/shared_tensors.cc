@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -15,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/owned_fd.h"
+#include "base/write_all.h"
 #include "bench/client/request_pool.h"
 
 namespace ferry::bench {
@@ -63,19 +63,9 @@ absl::Status Failed(const char* what) {
 }
 
 absl::Status WriteAt(int object, uint64_t offset, const std::string& bytes) {
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t count =
-        pwrite(object, bytes.data() + done, bytes.size() - done,
-               static_cast<off_t>(offset + done));
-    if (count < 0 && errno == EINTR) {
-      continue;
-    }
-    if (count <= 0) {
-      return Failed("write");
-    }
-    done += static_cast<size_t>(count);
-  }
-  return absl::OkStatus();
+  lseek(object, static_cast<off_t>(offset), SEEK_SET);
+  errno = WriteAll(object, bytes);
+  return errno == 0 ? absl::OkStatus() : Failed("write");
 }
 
 // Moves the inputs of the request into the object.
