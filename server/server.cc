@@ -601,7 +601,8 @@ absl::Status Server::FinishDrain(TimePoint until) {
   SendAway(now + std::clamp((until - now) / 4, Duration(0), kSendAway));
   control_->BeginDrain();
   until = std::max(until, clock.Now() + kMinDrain);
-  const TimePoint end = readiness_.is_live() ? until : AwaitAnswers(until);
+  const TimePoint answered = AwaitAnswers(until);
+  const TimePoint end = readiness_.is_live() ? until : answered;
   const absl::Status status = control_->Drain(end);
   grpc_->EndStreams();
   SayFarewell(std::min(until, clock.Now() + kMaxFarewell));

@@ -28,6 +28,7 @@ import floods
 import http2_frames
 import proxy_bounds
 import proxy_floods
+from attacks import Memory
 from ending_test import one_row
 from ferry_process import FerryProcess, free_port, sim_config, wait_until
 from launched import Launched
@@ -301,6 +302,13 @@ class EnvoyTest(unittest.TestCase):
         flooder = self.connect(address)
         proxy_bounds.ask(flooder)
         self.assertEqual(flooder.read_all()[-1].type, http2_frames.GOAWAY)
+
+    def test_request_that_is_half_sent_waits_at_the_server(self):
+        launched, address = self.start_shipped()
+        memories = [Memory(server["pid"]) for server in launched.wait_until_ready()]
+        with proxy_bounds.half_sent(address, memories) as clients:
+            proxy_bounds.serve(address)
+            self.assertFalse(any(client.ended for client in clients))
 
     def test_json_of_curl(self):
         server = FerryProcess(models=["echo"])

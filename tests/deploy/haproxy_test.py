@@ -31,6 +31,7 @@ import http2_frames
 import proxy_bounds
 import proxy_floods
 import tools
+from attacks import Memory
 from ferry_process import accepts, parameter, tensor, wait_until
 from launched import Launched, is_alive
 
@@ -479,6 +480,14 @@ class BoundsTest(unittest.TestCase):
         for text in (b"grpc-status\x014", b"application/grpc",
                      b"the request has not come (HTTP 408)"):
             self.assertIn(text, answer.body)
+
+    def test_request_that_is_half_sent_waits_at_the_server(self):
+        """It does not fit the buffer: no bound of HAProxy's is passed."""
+        address = self.start(("wait-for-body time 30s", "wait-for-body time 1s"))
+        memories = [Memory(server["pid"]) for server in self.servers]
+        with proxy_bounds.half_sent(address, memories) as clients:
+            proxy_bounds.serve(address)
+            self.assertFalse(any(client.ended for client in clients))
 
 
 if __name__ == "__main__":

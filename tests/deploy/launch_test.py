@@ -1,6 +1,7 @@
 """ferry-launch with real servers: starts, restarts, signals, status, ends."""
 
 import os
+import pathlib
 import secrets
 import signal
 import struct
@@ -8,6 +9,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 import grpc
 import numpy as np
@@ -268,6 +270,28 @@ class LaunchTest(unittest.TestCase):
             self.assertEqual(
                 len([line for line in launched.lines if "cpu-0: hangs" in line]),
                 1, launched.lines)
+
+    def test_server_that_says_it_does_not_live_is_killed(self):
+        """Its main thread stalls; its pages go on to answer."""
+        sign = os.path.join(self.enterContext(tempfile.TemporaryDirectory(
+            prefix="ferry-stall-")), "stalls")
+        with mock.patch.dict(os.environ, {
+                "LD_PRELOAD": os.environ["FERRY_STALL_LIBRARY"],
+                "FERRY_STALL_FOLDER": "/proc/self/status",
+                "FERRY_STALL_WHILE": sign}):
+            launched = self.enterContext(Launched(
+                servers=1, flags=["--hang-timeout-secs=1"]))
+        (first,) = launched.wait_until_ready()
+        pathlib.Path(sign).touch()
+        launched.wait_for(lambda _: any(
+            "cpu-0: hangs: no answer that says it is live" in line
+            for line in launched.lines))
+        os.remove(sign)  # too late for the first, in time for the next
+        (again,) = launched.wait_for(lambda all_: all_[0]["restarts"] == 1 and
+                                     all_[0]["state"] == "ready")
+        self.assertEqual(again["last_end"], "SIGKILL")
+        self.assertNotEqual(again["pid"], first["pid"])
+        self.assertEqual(infer(again["grpc"]), (1, 16))
 
     def hold(self, pid):
         held = Held(pid)

@@ -13,10 +13,13 @@ import proxy_floods
 from ending_test import one_row
 from http2_frames import (DATA, HEADERS, MODEL_INFER, RST_STREAM, SETTINGS,
                           Connection, header_block)
+from ferry_process import wait_until
+from raw_http2 import RawClient
 
 CONNECTIONS = 4096  # of all clients
 OF_ONE = 500  # of them, fewer than one address may have
 STREAMS = 1000  # of a connection
+HALVES, HALF_MIB = 4, 8  # clients, and what each sends of its message
 MANY_FIELDS = [(f"x-{i}", "v") for i in range(110)]
 
 
@@ -57,6 +60,23 @@ def first_reset(connection):
     """Returns which call the proxy resets first, and the code."""
     frame = connection.read_until(lambda frame: frame.type == RST_STREAM)[-1]
     return frame.stream, int.from_bytes(frame.body, "big")
+
+
+@contextlib.contextmanager
+def half_sent(address, memories):
+    """Gives clients that send half of a message, which the proxy has passed on."""
+    before = sum(memory.now() for memory in memories)
+    clients = [RawClient(address) for _ in range(HALVES)]
+    try:
+        for client in clients:
+            client.start("ModelInfer", bytes(2 * HALF_MIB << 20), send=HALF_MIB << 20)
+        if not wait_until(lambda: sum(memory.now() for memory in memories) >
+                          before + HALVES * HALF_MIB / 2):
+            raise AssertionError("the proxy kept what was sent")
+        yield clients
+    finally:
+        for client in clients:
+            client.close()
 
 
 def begin_headers(connection, stream):

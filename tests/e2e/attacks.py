@@ -252,7 +252,7 @@ OPEN_FILES = {connections: 64}
 
 
 class Memory:
-    """Resident memory of a process, at its worst since the last look."""
+    """Resident memory of a process in MiB, now and at its worst."""
 
     def __init__(self, pid):
         self._pid = pid

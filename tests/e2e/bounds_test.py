@@ -45,6 +45,9 @@ def varint(number):
     return bytes(written + bytes([number]))
 
 
+AHEAD = 1024  # requests of a stream without an answer
+
+
 def stub_of(address):
     return service_pb2_grpc.GRPCInferenceServiceStub(
         grpc.insecure_channel(address, options=UNLIMITED))
@@ -284,6 +287,27 @@ class MemoryTest(unittest.TestCase):
             self.assertLess(self.memory(server, "VmRSS"), before + (200 << 20))
             texts = [answer.error_message for answer in answers]
         self.assertEqual([bool(text) for text in texts], [False] + [True] * count)
+
+
+    def test_stream_is_read_no_further_than_its_bound(self):
+        """2,000 requests that are wrong wait behind a slow one."""
+        wrong = pb.ModelInferRequest(model_name="none")
+        with FerryProcess(models=["slowest"]) as server:
+            stub = stub_of(server.address)
+
+            def read():
+                return server.metric("ferry_refused_total", model="_unknown",
+                                     reason="unknown_model")
+            answers = stub.ModelStreamInfer(itertools.chain(
+                [rows_for("slowest", 64)], itertools.repeat(wrong, 2000)))
+            self.assertTrue(wait_until(lambda: read() >= AHEAD - 1))
+            for _ in range(50):
+                stub.ServerLive(pb.ServerLiveRequest())
+            self.assertEqual(read(), AHEAD - 1)
+            self.assertEqual(server.metric("ferry_running_batches",
+                                           model="slowest"), 1)
+            self.assertEqual([bool(answer.error_message) for answer in answers],
+                             [False] + [True] * 2000)
 
 
 class TooLargeTest(unittest.TestCase):

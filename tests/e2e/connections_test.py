@@ -203,6 +203,16 @@ class SharedConnectionTest(unittest.TestCase):
         with FerryProcess(models=["slow"]) as server:
             self.assertFalse(self.send_odd(server, tail=PAST_THE_BOUND))
 
+    def test_pings_without_a_call_end_their_connection(self):
+        """Each client may send one in ten seconds; gRPC bears two more."""
+        with FerryProcess(models=["echo"]) as server, \
+                http2_frames.Connection(server.address) as client:
+            for number in range(4):
+                client.send(http2_frames.PING, body=number.to_bytes(8, "big"))
+            last = client.read_all()[-1]
+            self.assertEqual(last.type, http2_frames.GOAWAY)
+            self.assertIn(b"too_many_pings", last.body)
+
     def test_binary_header_that_is_none_ends_its_connection_alone(self):
         """A weakness of gRPC 1.51, which docs/security.md tells: calls of others
         that a proxy sends on that connection end, too."""

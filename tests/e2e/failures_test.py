@@ -107,6 +107,20 @@ class FailuresTest(ScriptsCase):
         self.assertEqual(self.server.metric(
             "ferry_requests_total", model="poison", code="INTERNAL"), 1)
 
+    def test_outputs_of_fewer_rows_fail_the_batch(self):
+        self.write("fewer", config("FP32", [3], [3]), "fewer")
+        self.write("short", config("FP32", [3], [3]), "short")
+        self.start("--model-control-mode=explicit", "--load-model=fewer")
+        self.failure("fewer", [101] * 3)
+        self.assertTrue(wait_until(
+            lambda: self.lines("model failed model=fewer")))
+        self.assertIn("expected shape [1,3]",
+                      self.lines("model failed model=fewer")[0])
+        np.testing.assert_array_equal(self.infer("fewer", [1, 2, 3]), [[1, 2, 3]])
+        with self.assertRaises(InferenceServerException) as caught:
+            self.client.load_model("short")
+        self.assertIn("expected shape", caught.exception.message())
+
     def test_outputs_of_nan_are_given_as_they_are(self):
         self.write("linear", config("FP32", [3], [2]), "linear")
         self.start()

@@ -268,6 +268,10 @@ class MissingModelsTest(unittest.TestCase):
 
         self.assertTrue(wait_until(lambda: len(failures(2)) >= 3))
         self.assertEqual(len(failures(1)), 1)
+        self.assertEqual([re.search(r"polls=(\d+)", line)[1]
+                          for line in self.server.log
+                          if "model two version=2 is tried again" in line][:3],
+                         ["1", "2", "4"])
         index = {m.version: m.reason
                  for m in self.client.get_model_repository_index().models
                  if m.name == "two"}

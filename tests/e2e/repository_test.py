@@ -213,8 +213,10 @@ class ExplicitTest(RepositoryTest):
         first = load("large")
         self.assertTrue(wait_until(
             lambda: self.index().get(("large", "1")) == ("LOADING", "")))
-        codes = {call.code().name for call in [load("none")
-                                               for _ in range(100)]}
+        calls = [load("none") for _ in range(100)]
+        self.assertTrue(wait_until(
+            lambda: self.server.metric("ferry_control_jobs_waiting") == 64))
+        codes = {call.code().name for call in calls}
         self.assertEqual(codes, {"NOT_FOUND", "RESOURCE_EXHAUSTED"})
         self.assertEqual(first.code().name, "OK")
         self.client.load_model("echo")

@@ -312,6 +312,12 @@ class RpcTest(unittest.TestCase):
             "/inference.GRPCInferenceService/ModelInfer")
         self.assertCode("RESOURCE_EXHAUSTED",
                         lambda: send(bytes((64 << 20) + 1)))
+        # One byte less is read, and is no request.
+        self.assertCode("INVALID_ARGUMENT", lambda: send(bytes(64 << 20)))
+        stream = self.channel.stream_stream(
+            "/inference.GRPCInferenceService/ModelStreamInfer")
+        self.assertCode("RESOURCE_EXHAUSTED", lambda: list(
+            stream(iter([bytes((64 << 20) + 1)]))))
 
     def test_compressed_messages_are_refused(self):
         values = np.zeros((1, 16), np.float32)

@@ -175,6 +175,9 @@ class FlowTest(SharedMemoryCase):
         told = status.regions[source.name]
         self.assertEqual((told.name, told.key, told.offset, told.byte_size),
                          (source.name, source.key, 0, ROWS.nbytes))
+        self.assertEqual(self.server.metric("ferry_shared_memory_regions"), 2)
+        self.assertEqual(self.server.metric("ferry_shared_memory_bytes"),
+                         2 * ROWS.nbytes)
         answer = self.client.infer(
             "echo", [source.input("input", ROWS)],
             outputs=[target.output("output", ROWS.nbytes)], request_id="seven")

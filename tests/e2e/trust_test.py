@@ -551,6 +551,8 @@ class StartTest(TrustCase):
             self.write_tokens(text)
             expect(self.token_file + said,
                    f"--auth-token-file={self.token_file}")
+        self.write_tokens("#" * ((1 << 20) + 1))
+        expect("1048576 bytes", f"--auth-token-file={self.token_file}")
         expect("expected a file, got a folder", f"--auth-token-file={self.folder}")
         expect("--admin-address: expected HOST:PORT", "--admin-address=here")
 

@@ -11,18 +11,19 @@
 // of x [rows, 1], from a table of integers. deep.pt looks x [rows, 1] up in a
 // table of five, eight modules deep. loud.pt prints 16 KB of an escape and text
 // for each batch, says.pt a short line. poison.pt gives x [rows, 3] back unless
-// one is above 100. branch.pt is linear.pt that computes in fp32 where one is
-// above 100, stuck.pt also throws there. texts.pt gives texts in capitals and
-// their lengths, to which it adds `bonus` [rows, 1] where that is given.
-// waits.pt is linear.pt that looks at its input on the processor first,
-// random.pt one that draws random numbers, writes.pt one that doubles its input
-// where that stands. takes.pt is linear.pt that takes as many MiB for each row
-// as the largest number of its batch says, heavy.pt one whose weights are 4 TiB
-// where they are copied, of one byte in the file. With `spread` only spread.pt,
-// which gives the numbers of linear.pt 2048 times. With `wide` only wide.pt,
-// which gives back what of its input [rows, 1024] is above zero, by 16 MB of
-// weights. With `residual` only residual.pt, a ResNet-18 of 224 x 224 with
-// synthetic weights, its norms folded.
+// one is above 100. fewer.pt gives its input back, where one is above 100
+// without its first row, short.pt always so. branch.pt is linear.pt that
+// computes in fp32 where one is above 100, stuck.pt also throws there. texts.pt
+// gives texts in capitals and their lengths, to which it adds `bonus` [rows, 1]
+// where that is given. waits.pt is linear.pt that looks at its input on the
+// processor first, random.pt one that draws random numbers, writes.pt one that
+// doubles its input where that stands. takes.pt is linear.pt that takes as many
+// MiB for each row as the largest number of its batch says, heavy.pt one whose
+// weights are 4 TiB where they are copied, of one byte in the file. With
+// `spread` only spread.pt, which gives the numbers of linear.pt 2048 times.
+// With `wide` only wide.pt, which gives back what of its input [rows, 1024] is
+// above zero, by 16 MB of weights. With `residual` only residual.pt, a
+// ResNet-18 of 224 x 224 with synthetic weights, its norms folded.
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 
@@ -256,6 +257,11 @@ int main(int argc, char** argv) {
   Write(folder + "poison.pt",
         "def forward(self, x):\n"
         "  assert not bool((x > 100).any()), 'poison'\n  return x.clone()\n",
+        {});
+  Write(folder + "fewer.pt",
+        "def forward(self, x):\n  return x[int((x > 100).any()):].clone()\n",
+        {});
+  Write(folder + "short.pt", "def forward(self, x):\n  return x[1:].clone()\n",
         {});
   const std::string branch =
       "def forward(self, x):\n"

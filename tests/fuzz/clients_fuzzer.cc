@@ -1,19 +1,22 @@
 // clients_fuzzer fuzzes what reads of a client before it is known: the input is
-// what a connection sends, to the next reader a file of tokens, and to the last
-// one the traceparent of a call.
+// what a connection sends, to the next reader a file of tokens, to the next one
+// what a call shows as its token, and to the last one its traceparent.
 //
 // What must hold, beside that nothing is read or written where it may not be:
 //   1. However a connection's bytes are cut, it is a flood for the same reason.
 //   2. A connection that ends takes all that it counted out of the totals.
 //   3. A file of tokens is refused, or has clients, none of them without a
 //      name; a refusal tells no word of the file's last column.
-//   4. A traceparent is no context, or one that is written with the same ids.
+//   4. The token of a file lets its client in, after the scheme in any case;
+//      nothing else does, and what is refused is so in the same words.
+//   5. A traceparent is no context, or one that is written with the same ids.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -22,6 +25,7 @@
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "base/check.h"
+#include "server/auth/authorizer.h"
 #include "server/auth/token_file.h"
 #include "server/net/frame_counter.h"
 #include "server/trace/trace_context.h"
@@ -117,6 +121,32 @@ void CheckTokens(const std::string& text) {
   }
 }
 
+void CheckAuthorization(absl::string_view header) {
+  // printf %s token | sha256sum
+  static const Authorizer authorizer(
+      *TokenFile::Parse("web infer sha256:3c469e9d6c5875d37a43f353d4f88e61"
+                        "fcf812c66eee3457465a40b0da4153e0",
+                        "tokens"),
+      HealthAccess::kWithToken);
+  const auto ask = [](absl::string_view shown, Scope scope) {
+    return authorizer.Authorize(
+        MethodSet::kAll, scope,
+        {.authorization = shown, .certificate_names = {}});
+  };
+  static const absl::Status unknown = ask("", Scope::kInfer);
+  const absl::Status infers = ask(header, Scope::kInfer);
+  const absl::Status administers = ask(header, Scope::kAdmin);
+  if (absl::AsciiStrToLower(header.substr(0, 7)) == "bearer " &&
+      header.substr(7) == "token") {
+    Check(infers.ok(), "a token lets its client in");
+    Check(absl::IsPermissionDenied(administers), "and to its scopes alone");
+  } else {
+    Check(absl::IsUnauthenticated(unknown) && infers == unknown &&
+              administers == unknown,
+          "nothing else does, in words that tell nothing");
+  }
+}
+
 void CheckTraceparent(absl::string_view text) {
   const std::optional<TraceContext> context = ParseTraceparent(text);
   if (context.has_value()) {
@@ -136,6 +166,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ferry::CheckFrames({data, size});
   const std::string text(data, data + size);
   ferry::CheckTokens(text);
+  ferry::CheckAuthorization(text);
   ferry::CheckTraceparent(text);
   return 0;
 }

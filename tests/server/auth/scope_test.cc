@@ -1,5 +1,4 @@
-// Tests that each method of each service has a scope, and that there are no
-// others.
+// Tests that each method of each service has a scope, and other paths none.
 #include "server/auth/scope.h"
 
 #include <google/protobuf/descriptor.h>
