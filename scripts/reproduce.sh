@@ -27,8 +27,10 @@ export LibTorch_ROOT CCACHE_DISABLE=1
 work=$(mktemp -d "${FERRY_REPRODUCE_DIR:-/var/tmp}/ferry-reproduce.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 clones=("$work/one" "$work/another/and/deeper")
-for clone in "${clones[@]}"; do
+for clone in "${clones[@]}"; do  # both now: commits may come while one is built
   git clone --quiet --no-local "$root" "$clone"
+done
+for clone in "${clones[@]}"; do
   ln -s "$root/.venv" "$clone/.venv"
   cp -r "$root/.tools" "$clone/.tools"
   if [ $# -gt 0 ]; then

@@ -42,8 +42,9 @@ FITTED_FROM_S = 300
 TAKEN_S = 60  # in which new certificates and tokens are in force
 MIB_PER_HOUR = 60e6 / 2**20  # in an MB a minute
 MOST_SLOPE = 1.0  # MiB an hour, the upper end of the interval
-# gRPC's executors begin a thread where work waits, up to so many each, and end none.
-GROWING_POOLS = {"default-executo", "resolver-execut"}
+# gRPC's executors begin a thread where work waits, up to so many each, and end none. So
+# do its timers, where all of their threads are at work (gRPC 1.51, timer_manager.cc).
+GROWING_POOLS = {"default-executo", "resolver-execut", "grpc_global_tim"}
 MOST_OF_POOL = 2 * os.cpu_count()
 LEAST_SENT = 0.95  # of the planned requests
 # A server that is built for a sanitizer is slower: it has a part of the rate.
@@ -491,7 +492,7 @@ def page_of(result):
                   collections.Counter(result[b]["thread_names"])
                   for a, b in (("start", "end"), ("end", "start")))
     page += (f"\nThreads that came: {', '.join(come.elements()) or 'none'}; that went: "
-             f"{', '.join(gone.elements()) or 'none'}. gRPC's executors may have "
+             f"{', '.join(gone.elements()) or 'none'}. gRPC's executors and timers may have "
              f"{MOST_OF_POOL} threads each, and end none.\n")
     page += (f"\nSent {load['sent']}, answered {load['answered']}, sum by code "
              f"{load['sum_by_code']}, answered twice {load['answered_twice']}, "

@@ -209,9 +209,9 @@ class SharedConnectionTest(unittest.TestCase):
                 http2_frames.Connection(server.address) as client:
             for number in range(4):
                 client.send(http2_frames.PING, body=number.to_bytes(8, "big"))
-            last = client.read_all()[-1]
-            self.assertEqual(last.type, http2_frames.GOAWAY)
-            self.assertIn(b"too_many_pings", last.body)
+            self.assertIn(b"too_many_pings", b"".join(
+                frame.body for frame in client.read_all()
+                if frame.type == http2_frames.GOAWAY))
 
     def test_binary_header_that_is_none_ends_its_connection_alone(self):
         """A weakness of gRPC 1.51, which docs/security.md tells: calls of others
