@@ -50,8 +50,8 @@
 # fleet  as many servers as ferryctl capacity says, and one fewer, behind HAProxy;
 #     eleven minutes
 # floods  an honest client beside each flood of frames, plain and over TLS; half an hour
-# hang  a batch and threads that hang: when a server is not ready, and when it is
-#     gone; six minutes
+# hang  a batch and threads that hang, the main thread too: when a server is not
+#     ready, and when it is gone; nine minutes
 # hostile  an honest client beside hostile ones of eight kinds, all at once for five
 #     minutes and each alone; twenty minutes
 # load  ferry_load_ratio against what arrives, and the busy ratio beside it, under

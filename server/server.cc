@@ -601,8 +601,8 @@ absl::Status Server::FinishDrain(TimePoint until) {
   SendAway(now + std::clamp((until - now) / 4, Duration(0), kSendAway));
   control_->BeginDrain();
   until = std::max(until, clock.Now() + kMinDrain);
-  const TimePoint answered = AwaitAnswers(until);
-  const TimePoint end = readiness_.is_live() ? until : answered;
+  const TimePoint waited_until = AwaitAnswers(until);
+  const TimePoint end = readiness_.is_live() ? until : waited_until;
   const absl::Status status = control_->Drain(end);
   grpc_->EndStreams();
   SayFarewell(std::min(until, clock.Now() + kMaxFarewell));

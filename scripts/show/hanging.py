@@ -153,8 +153,8 @@ def past(times):
 def measure(options):
     result = measuring.describe(
         "hang", f"a server of which a batch or a thread hangs is not ready at most "
-        f"{MOST_PAST_S:.0f} s past {BOUND_S} s, of its main thread "
-        f"{MainThreadHangs.bound_s} s, and gone, with exit code 3, at most "
+        f"{MOST_PAST_S:.0f} s past {BOUND_S} s ({MainThreadHangs.bound_s} s where its "
+        "main thread hangs, which ends no process), and gone, with exit code 3, at most "
         f"{MOST_PAST_S + MOST_TAKE_APART_S:.1f} s past --backend-timeout-secs and "
         "--exit-timeout-secs", options.command)
     rows, holds = [], True

@@ -42,8 +42,9 @@ FITTED_FROM_S = 300
 TAKEN_S = 60  # in which new certificates and tokens are in force
 MIB_PER_HOUR = 60e6 / 2**20  # in an MB a minute
 MOST_SLOPE = 1.0  # MiB an hour, the upper end of the interval
-# gRPC's executors begin a thread where work waits, up to so many each, and end none. So
-# do its timers, where all of their threads are at work (gRPC 1.51, timer_manager.cc).
+# gRPC's executors begin a thread where work waits, up to so many each, and end none. Its
+# timers begin one where all of theirs are at work, and know no bound (timer_manager.cc
+# of gRPC): here they may have as many.
 GROWING_POOLS = {"default-executo", "resolver-execut", "grpc_global_tim"}
 MOST_OF_POOL = 2 * os.cpu_count()
 LEAST_SENT = 0.95  # of the planned requests

@@ -34,7 +34,8 @@ absl::Status CheckKey(const std::string& key) {
   if (name.empty() || name.size() >= kMaxNameBytes || name == "." ||
       name == ".." || name.find('/') != absl::string_view::npos ||
       name.find('\0') != absl::string_view::npos ||
-      absl::StartsWith(name, "sem.")) {  // semaphores, of any process
+      absl::StartsWith(name, "sem.") ||      // semaphores, of any process
+      absl::StartsWith(name, "cuda.shm")) {  // of the driver, under MPS
     return absl::InvalidArgumentError(absl::StrCat(
         "key: expected the name of a shared memory object, as '/name', got ",
         Quoted(key)));

@@ -28,7 +28,6 @@ import floods
 import http2_frames
 import proxy_bounds
 import proxy_floods
-from attacks import Memory
 from ending_test import one_row
 from ferry_process import FerryProcess, free_port, sim_config, wait_until
 from launched import Launched
@@ -305,10 +304,15 @@ class EnvoyTest(unittest.TestCase):
 
     def test_request_that_is_half_sent_waits_at_the_server(self):
         launched, address = self.start_shipped()
-        memories = [Memory(server["pid"]) for server in launched.wait_until_ready()]
-        with proxy_bounds.half_sent(address, memories) as clients:
-            proxy_bounds.serve(address)
-            self.assertFalse(any(client.ended for client in clients))
+        proxy_bounds.check_half_sent(self, address, launched.wait_until_ready())
+
+    def test_bound_of_a_call_of_which_no_byte_comes(self):
+        """The file leaves it at Envoy's own."""
+        _, address = self.start_shipped(changed(
+            "request_headers_timeout: 30s",
+            "request_headers_timeout: 30s\n          stream_idle_timeout: 1s"))
+        self.assertEqual(proxy_bounds.code_of_silence(address),
+                         grpc.StatusCode.UNKNOWN)
 
     def test_json_of_curl(self):
         server = FerryProcess(models=["echo"])

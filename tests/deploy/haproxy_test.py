@@ -31,7 +31,6 @@ import http2_frames
 import proxy_bounds
 import proxy_floods
 import tools
-from attacks import Memory
 from ferry_process import accepts, parameter, tensor, wait_until
 from launched import Launched, is_alive
 
@@ -482,12 +481,22 @@ class BoundsTest(unittest.TestCase):
             self.assertIn(text, answer.body)
 
     def test_request_that_is_half_sent_waits_at_the_server(self):
-        """It does not fit the buffer: no bound of HAProxy's is passed."""
-        address = self.start(("wait-for-body time 30s", "wait-for-body time 1s"))
-        memories = [Memory(server["pid"]) for server in self.servers]
-        with proxy_bounds.half_sent(address, memories) as clients:
-            proxy_bounds.serve(address)
-            self.assertFalse(any(client.ended for client in clients))
+        """It does not fit the buffer: the bound of a request's body is not for it."""
+        proxy_bounds.check_half_sent(
+            self, self.start(("wait-for-body time 30s", "wait-for-body time 1s")),
+            self.servers)
+
+    def test_bound_of_a_call_of_which_no_byte_comes(self):
+        """HAProxy resets it behind the answer: gRPC's client heeds the reset."""
+        address = self.start(("timeout server 300s", "timeout server 1s"))
+        flooder = self.connect(address)
+        flooder.open_call(1, floods.STREAM_INFER)
+        frames = flooder.read_until(
+            lambda frame: frame.type == http2_frames.RST_STREAM)
+        for text in (b"grpc-status\x0214", b"no server answered (HTTP 504)"):
+            self.assertIn(text, frames[-2].body)
+        self.assertEqual(proxy_bounds.code_of_silence(address),
+                         grpc.StatusCode.CANCELLED)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.error
+import urllib.request
 from unittest import mock
 
 import grpc
@@ -28,6 +30,15 @@ def infer(address):
         tensor = triton.InferInput("input", [1, 16], "FP32")
         tensor.set_data_from_numpy(np.ones((1, 16), np.float32))
         return client.infer("sim", [tensor]).as_numpy("output").shape
+
+
+def is_live(metrics):
+    """Returns what the page says, which has to answer."""
+    try:
+        with urllib.request.urlopen(f"http://{metrics}/v2/health/live", timeout=4):
+            return True
+    except urllib.error.HTTPError:
+        return False
 
 
 def run(*flags):
@@ -280,9 +291,10 @@ class LaunchTest(unittest.TestCase):
                 "FERRY_STALL_FOLDER": "/proc/self/status",
                 "FERRY_STALL_WHILE": sign}):
             launched = self.enterContext(Launched(
-                servers=1, flags=["--hang-timeout-secs=1"]))
+                servers=1, flags=["--hang-timeout-secs=5"]))
         (first,) = launched.wait_until_ready()
         pathlib.Path(sign).touch()
+        self.assertTrue(wait_until(lambda: not is_live(first["metrics"]), 60))
         launched.wait_for(lambda _: any(
             "cpu-0: hangs: no answer that says it is live" in line
             for line in launched.lines))

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import queue
 import resource
 import signal
 import socket
@@ -10,16 +11,18 @@ import grpc
 from tritonclient.grpc import service_pb2_grpc
 
 import proxy_floods
+from attacks import Memory
 from ending_test import one_row
+from ferry_process import wait_until
 from http2_frames import (DATA, HEADERS, MODEL_INFER, RST_STREAM, SETTINGS,
                           Connection, header_block)
-from ferry_process import wait_until
 from raw_http2 import RawClient
 
 CONNECTIONS = 4096  # of all clients
 OF_ONE = 500  # of them, fewer than one address may have
 STREAMS = 1000  # of a connection
 HALVES, HALF_MIB = 4, 8  # clients, and what each sends of its message
+QUIET_S = 3
 MANY_FIELDS = [(f"x-{i}", "v") for i in range(110)]
 
 
@@ -62,21 +65,34 @@ def first_reset(connection):
     return frame.stream, int.from_bytes(frame.body, "big")
 
 
-@contextlib.contextmanager
-def half_sent(address, memories):
-    """Gives clients that send half of a message, which the proxy has passed on."""
+def check_half_sent(case, address, servers):
+    """Clients send half of a message: the proxy passes it on, and another client is
+    served. None of them is ended in `QUIET_S`."""
+    memories = [Memory(server["pid"]) for server in servers]
     before = sum(memory.now() for memory in memories)
-    clients = [RawClient(address) for _ in range(HALVES)]
-    try:
-        for client in clients:
-            client.start("ModelInfer", bytes(2 * HALF_MIB << 20), send=HALF_MIB << 20)
-        if not wait_until(lambda: sum(memory.now() for memory in memories) >
-                          before + HALVES * HALF_MIB / 2):
-            raise AssertionError("the proxy kept what was sent")
-        yield clients
-    finally:
-        for client in clients:
-            client.close()
+    clients = [case.enterContext(contextlib.closing(RawClient(address)))
+               for _ in range(HALVES)]
+    for client in clients:
+        client.start("ModelInfer", bytes(2 * HALF_MIB << 20), send=HALF_MIB << 20)
+    case.assertTrue(wait_until(lambda: sum(memory.now() for memory in memories) >
+                               before + HALVES * HALF_MIB / 2))
+    serve(address)
+    case.assertFalse(wait_until(lambda: any(
+        client.ended or client.is_closed for client in clients), QUIET_S))
+
+
+def code_of_silence(address):
+    """Returns the code of a stream that sends nothing, once the proxy ends it."""
+    requests = queue.SimpleQueue()
+    with grpc.insecure_channel(address) as channel:
+        replies = service_pb2_grpc.GRPCInferenceServiceStub(
+            channel).ModelStreamInfer(iter(requests.get, None), timeout=60)
+        try:
+            return next(replies)
+        except grpc.RpcError as error:
+            return error.code()
+        finally:
+            requests.put(None)
 
 
 def begin_headers(connection, stream):

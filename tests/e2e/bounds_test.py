@@ -19,6 +19,7 @@ from ferry_process import FerryProcess, wait_until
 from raw_http2 import RawClient
 
 ROW_BYTES = 1 << 20  # of the model "wide"
+AHEAD = 1024  # requests of a stream without an answer
 UNLIMITED = [("grpc.max_receive_message_length", -1),
              ("grpc.use_local_subchannel_pool", 1)]
 
@@ -43,9 +44,6 @@ def varint(number):
         written.append(number & 127 | 128)
         number >>= 7
     return bytes(written + bytes([number]))
-
-
-AHEAD = 1024  # requests of a stream without an answer
 
 
 def stub_of(address):
@@ -287,7 +285,6 @@ class MemoryTest(unittest.TestCase):
             self.assertLess(self.memory(server, "VmRSS"), before + (200 << 20))
             texts = [answer.error_message for answer in answers]
         self.assertEqual([bool(text) for text in texts], [False] + [True] * count)
-
 
     def test_stream_is_read_no_further_than_its_bound(self):
         """2,000 requests that are wrong wait behind a slow one."""

@@ -204,7 +204,7 @@ class SharedConnectionTest(unittest.TestCase):
             self.assertFalse(self.send_odd(server, tail=PAST_THE_BOUND))
 
     def test_pings_without_a_call_end_their_connection(self):
-        """Each client may send one in ten seconds; gRPC bears two more."""
+        """gRPC bears two more than it allows."""
         with FerryProcess(models=["echo"]) as server, \
                 http2_frames.Connection(server.address) as client:
             for number in range(4):

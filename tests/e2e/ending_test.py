@@ -6,11 +6,13 @@ import queue
 import signal
 import threading
 import unittest
+from unittest import mock
 
 import grpc
 from tritonclient.grpc import service_pb2 as pb
 from tritonclient.grpc import service_pb2_grpc
 
+import ferry_process
 import http2_frames
 from ferry_process import FerryProcess, wait_until
 
@@ -319,6 +321,33 @@ class DrainTest(unittest.TestCase):
             with self.assertRaises(ConnectionRefusedError):
                 http2_frames.Connection(server.address)
             idle.read_all()
+            self.assertFalse(call.done())
+            self.assertEqual(code_of(call), "OK")
+            self.assertEqual(server.wait(), 0)
+
+    def test_connection_that_lingers_is_closed_while_a_batch_runs(self):
+        """Its client does not close it, and sends on."""
+        with mock.patch.dict(ferry_process.MODELS, {
+                "long": ferry_process.sim_config(max_batch_size=1, alpha_ms=8000,
+                                                 beta_ms=0)}), \
+                FerryProcess(models=["long"]) as server, \
+                Client(server) as client, \
+                http2_frames.Connection(server.address) as idle:
+            idle.read_until(lambda frame: frame.type == http2_frames.SETTINGS)
+            call = client.start(one_row("long"))
+            self.assertTrue(wait_until(lambda: server.metric(
+                "ferry_running_batches") == 1))
+            server.signal()
+            idle.read_all()
+
+            def is_closed():
+                try:
+                    idle.send(http2_frames.PING, body=bytes(8))
+                except ConnectionError:
+                    return True
+                return False
+            self.assertFalse(is_closed())
+            self.assertTrue(wait_until(is_closed))
             self.assertFalse(call.done())
             self.assertEqual(code_of(call), "OK")
             self.assertEqual(server.wait(), 0)

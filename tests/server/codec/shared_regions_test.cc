@@ -100,7 +100,8 @@ TEST_F(SharedRegionsTest, KeysThatNameNoObjectAreRefused) {
   for (const std::string& key :
        {std::string(), std::string("/"), std::string("."), std::string(".."),
         std::string("/../etc/passwd"), std::string("a/b"), std::string("//x"),
-        std::string("sem.x"), std::string("/sem.x"), std::string(255, 'x'),
+        std::string("sem.x"), std::string("/sem.x"),
+        std::string("cuda.shm.0.1.1"), std::string(255, 'x'),
         std::string("a\0b", 3)}) {
     EXPECT_TRUE(
         absl::IsInvalidArgument(regions_.Register("client", "x", key, 0, 1)))
