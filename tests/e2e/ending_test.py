@@ -306,15 +306,21 @@ class DrainTest(unittest.TestCase):
                 self.assertEqual(code, 0, "".join(server.log))
             self.assertEqual(set(ledger.codes()), {"OK", "UNAVAILABLE"})
 
+    def drain_while_one_computes(self, server, ask):
+        """Returns what `ask` does."""
+        asked = ask()
+        self.assertTrue(wait_until(lambda: server.metric(
+            "ferry_running_batches") == 1))
+        server.signal()
+        return asked
+
     def test_clients_are_told_to_go_when_the_drain_begins(self):
         with FerryProcess(models=["slowest"]) as server, \
                 Client(server) as client, \
                 http2_frames.Connection(server.address) as idle:
             idle.read_until(lambda frame: frame.type == http2_frames.SETTINGS)
-            call = client.start(one_row("slowest"))
-            self.assertTrue(wait_until(lambda: server.metric(
-                "ferry_running_batches") == 1))
-            server.signal()
+            call = self.drain_while_one_computes(
+                server, lambda: client.start(one_row("slowest")))
             idle.read_until(lambda frame: frame.type == http2_frames.GOAWAY)
             self.assertFalse(call.done())
             # No other client comes in, and the idle one's connection ends.
@@ -334,10 +340,8 @@ class DrainTest(unittest.TestCase):
                 Client(server) as client, \
                 http2_frames.Connection(server.address) as idle:
             idle.read_until(lambda frame: frame.type == http2_frames.SETTINGS)
-            call = client.start(one_row("long"))
-            self.assertTrue(wait_until(lambda: server.metric(
-                "ferry_running_batches") == 1))
-            server.signal()
+            call = self.drain_while_one_computes(
+                server, lambda: client.start(one_row("long")))
             idle.read_all()
 
             def is_closed():
@@ -352,16 +356,11 @@ class DrainTest(unittest.TestCase):
             self.assertEqual(code_of(call), "OK")
             self.assertEqual(server.wait(), 0)
 
-    def drain_while_one_computes(self, server, client):
-        client.ask(1, one_row("slow"))
-        self.assertTrue(wait_until(lambda: server.metric(
-            "ferry_running_batches") == 1))
-        server.signal()
-
     def test_what_is_on_its_way_when_the_drain_begins_is_answered(self):
         with FerryProcess(models=["slow"]) as server, \
                 http2_frames.Connection(server.address) as client:
-            self.drain_while_one_computes(server, client)
+            self.drain_while_one_computes(
+                server, lambda: client.ask(1, one_row("slow")))
             client.read_until(lambda frame: frame.type == http2_frames.GOAWAY)
             client.ask(3, one_row("slow"))  # as sent before it was told
             ended = {frame.stream for frame in client.read_all()
@@ -373,7 +372,8 @@ class DrainTest(unittest.TestCase):
     def test_refusal_of_a_drain_says_when_to_try_again(self):
         with FerryProcess(models=["slow"]) as server, \
                 http2_frames.Connection(server.address) as client:
-            self.drain_while_one_computes(server, client)
+            self.drain_while_one_computes(
+                server, lambda: client.ask(1, one_row("slow")))
             # A client that does not hear: it asks until it is refused.
             stream = 3
             while not server.metric("ferry_refused_total", reason="draining"):
