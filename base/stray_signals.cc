@@ -7,11 +7,10 @@
 namespace ferry {
 namespace {
 
-void IgnoreUnlessHandled(int number) {
+void Replace(int number, sighandler_t before, sighandler_t after) {
   struct sigaction action = {};
-  if (sigaction(number, nullptr, &action) == 0 &&
-      action.sa_handler == SIG_DFL) {
-    action.sa_handler = SIG_IGN;
+  if (sigaction(number, nullptr, &action) == 0 && action.sa_handler == before) {
+    action.sa_handler = after;
     sigaction(number, &action, nullptr);
   }
 }
@@ -21,11 +20,12 @@ void IgnoreUnlessHandled(int number) {
 void IgnoreStraySignals() {
   for (const int number : {SIGPIPE, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO,
                            SIGSTKFLT, SIGXFSZ, SIGPWR}) {
-    IgnoreUnlessHandled(number);
+    Replace(number, SIG_DFL, SIG_IGN);
   }
   for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) {
-    IgnoreUnlessHandled(number);
+    Replace(number, SIG_DFL, SIG_IGN);
   }
+  Replace(SIGCHLD, SIG_IGN, SIG_DFL);
 }
 
 }  // namespace ferry

@@ -483,7 +483,7 @@ std::optional<std::string> Server::Look() {
     trust_->Look();
   }
   if (http_ != nullptr) {
-    http_->Look(keeper_->TlsIdentity(), now);
+    keeper_->SetHttpIsStale(!http_->Look(keeper_->TlsIdentity(), now));
     if (device_ != nullptr) {  // HTTP alone tells of it, and of history
       device_->Refresh(Duration(0));
     }
@@ -540,12 +540,14 @@ uint64_t Server::DrainRefusals() const {
   return sum;
 }
 
-void Server::SendAway(TimePoint until) {
+bool Server::SendAway(TimePoint until) {
+  bool has_stopped = true;
   for (const auto& acceptor : acceptors_) {
-    acceptor->Stop();
+    has_stopped = acceptor->StopBy(until) && has_stopped;
   }
   grpc_->SendGoaways();
   SleepUntil(until);
+  return has_stopped;
 }
 
 void Server::SayFarewell(TimePoint until) {
@@ -598,7 +600,8 @@ void Server::FlushReplies(TimePoint until) {
 absl::Status Server::FinishDrain(TimePoint until) {
   const Clock& clock = Clock::Steady();
   const TimePoint now = clock.Now();
-  SendAway(now + std::clamp((until - now) / 4, Duration(0), kSendAway));
+  const bool has_stopped =
+      SendAway(now + std::clamp((until - now) / 4, Duration(0), kSendAway));
   control_->BeginDrain();
   until = std::max(until, clock.Now() + kMinDrain);
   const TimePoint waited_until = AwaitAnswers(until);
@@ -617,11 +620,12 @@ absl::Status Server::FinishDrain(TimePoint until) {
   for (const auto& acceptor : acceptors_) {
     acceptor->ShutConnections();
   }
-  if (!has_joined) {
-    return status.ok()
-               ? absl::AbortedError(
-                     "a model is still being loaded, or the repository read")
-               : status;
+  if (!has_stopped && status.ok()) {
+    return absl::AbortedError("a thread that takes connections hangs");
+  }
+  if (!has_joined && status.ok()) {
+    return absl::AbortedError(
+        "a model is still being loaded, or the repository read");
   }
   if (status.ok()) {
     grpc_->Shutdown(Duration(0));

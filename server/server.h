@@ -139,8 +139,9 @@ class Server {
   HttpListener::Routes Routes() const;
   // Requests refused because the server drains.
   uint64_t DrainRefusals() const;
-  // Tells clients to go, and serves what they send until they hear of it.
-  void SendAway(TimePoint until);
+  // Takes no more connections, tells clients to go, and serves what they send
+  // until they hear of it. Returns false where a thread that takes them hangs.
+  bool SendAway(TimePoint until);
   // Waits until only what hangs or is lost is left, at most until then; returns
   // when it ended.
   TimePoint AwaitAnswers(TimePoint until);

@@ -19,6 +19,8 @@ namespace {
 constexpr int kMaxServers = 1024;
 constexpr int kMaxPort = 65535;
 constexpr double kMaxSeconds = 86400;
+// Their --exit-timeout-secs, where none is given.
+constexpr double kServersExitSeconds = 20;
 
 struct RawFlags {
   double first_s = 0.5;
@@ -116,12 +118,12 @@ void AddLifeFlags(CLI::App& app, RawFlags& raw, LaunchOptions& options) {
       ->group(group);
 }
 
-// Returns what the arguments of the servers say of --exit-timeout-secs, 0 where
-// they do not: a server whose device is lost is not live for so long, and
-// answers what it has admitted.
+// Returns the --exit-timeout-secs of the servers, by their arguments: a server
+// whose device is lost is not live for so long, and answers what it has
+// admitted.
 double ExitSeconds(const std::vector<std::string>& arguments) {
   constexpr absl::string_view kFlag = "--exit-timeout-secs";
-  double seconds = 0;
+  double seconds = kServersExitSeconds;
   for (size_t i = 0; i < arguments.size(); ++i) {
     absl::string_view value = arguments[i];
     if (value == kFlag && i + 1 < arguments.size()) {
@@ -130,7 +132,7 @@ double ExitSeconds(const std::vector<std::string>& arguments) {
       continue;
     }
     if (!absl::SimpleAtod(value, &seconds)) {
-      seconds = 0;  // the server says what is wrong
+      seconds = kServersExitSeconds;  // the server says what is wrong
     }
   }
   return seconds;
@@ -139,12 +141,13 @@ double ExitSeconds(const std::vector<std::string>& arguments) {
 absl::Status Complete(const RawFlags& raw, LaunchOptions& options) {
   const double exit_s = ExitSeconds(options.plan.server_arguments);
   if (raw.hang_s > 0 && raw.hang_s <= exit_s) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--hang-timeout-secs: expected more than the servers' "
-        "--exit-timeout-secs, ",
-        exit_s, ", got ", raw.hang_s,
-        ": a server that ends by itself would be killed before it has answered "
-        "what it admitted"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--hang-timeout-secs: expected more than the servers' "
+                     "--exit-timeout-secs, ",
+                     exit_s, ", got ", raw.hang_s,
+                     "; give them a shorter one behind --: a server that ends "
+                     "by itself would be killed before it has answered "
+                     "what it admitted"));
   }
   if (raw.most_s < raw.first_s) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -52,7 +52,7 @@ Health AskHealth(const HttpAddress& address) {
 }  // namespace
 
 std::string LocalHost(const std::string& address) {
-  return address == "0.0.0.0" ? "127.0.0.1" : address == "::" ? "::1" : address;
+  return address == "0.0.0.0" || address == "::" ? "127.0.0.1" : address;
 }
 
 bool Silence::Missed(TimePoint asked, TimePoint now) {

@@ -31,7 +31,8 @@ struct HttpAddress {
   bool has_tls = false;
 };
 
-// Where a server that listens on `address` is reached from this machine.
+// Where a server that listens on `address` is reached from this machine. `::`
+// listens on IPv4 as well, and alone where the machine has no IPv6.
 std::string LocalHost(const std::string& address);
 
 struct ReadyChange {

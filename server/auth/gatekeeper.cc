@@ -132,6 +132,7 @@ void Gatekeeper::LookAtTokens() {
   tokens_ = now;
   absl::StatusOr<TokenFile> tokens =
       text.ok() ? Parse(*text) : absl::StatusOr<TokenFile>(text.status());
+  tokens_are_stale_.store(!tokens.ok(), std::memory_order_relaxed);
   if (!tokens.ok()) {
     failures_.fetch_add(1, std::memory_order_relaxed);
     spdlog::warn("tokens stay those before: {}",
@@ -153,6 +154,7 @@ void Gatekeeper::Look(absl::Time now) {
     return;
   }
   const absl::StatusOr<bool> is_other = tls_->Look(now);
+  tls_is_stale_.store(tls_->is_stale(), std::memory_order_relaxed);
   if (!is_other.ok()) {
     failures_.fetch_add(1, std::memory_order_relaxed);
     spdlog::warn("the certificate stays that before: {}",
@@ -168,10 +170,14 @@ void Gatekeeper::Look(absl::Time now) {
 }
 
 Gatekeeper::Counts Gatekeeper::counts() const {
-  Counts counts = {.reloads = reloads_.load(std::memory_order_acquire),
-                   .failures = failures_.load(std::memory_order_relaxed),
-                   .expiry = std::nullopt,
-                   .refused = authorizer_->counts()};
+  Counts counts = {
+      .reloads = reloads_.load(std::memory_order_acquire),
+      .failures = failures_.load(std::memory_order_relaxed),
+      .is_stale = tokens_are_stale_.load(std::memory_order_relaxed) ||
+                  tls_is_stale_.load(std::memory_order_relaxed) ||
+                  http_is_stale_.load(std::memory_order_relaxed),
+      .expiry = std::nullopt,
+      .refused = authorizer_->counts()};
   if (tls_ != nullptr) {
     counts.expiry =
         absl::FromUnixSeconds(expiry_s_.load(std::memory_order_relaxed));

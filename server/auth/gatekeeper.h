@@ -39,6 +39,7 @@ class Gatekeeper {
   struct Counts {
     uint64_t reloads = 0;   // of certificates and tokens
     uint64_t failures = 0;  // that left those before in force
+    bool is_stale = false;  // those before are in force now
     // When the certificate is over; nothing without TLS.
     std::optional<absl::Time> expiry;
     Authorizer::Counts refused;
@@ -61,6 +62,10 @@ class Gatekeeper {
 
   // Reads again what has changed, and logs it.
   void Look(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether HTTP serves the certificate that is in force. Any thread.
+  void SetHttpIsStale(bool is_stale) {
+    http_is_stale_.store(is_stale, std::memory_order_relaxed);
+  }
   // Whether there are files to look at.
   bool has_files() const {
     return tls_ != nullptr || !options_.token_file.empty();
@@ -87,6 +92,9 @@ class Gatekeeper {
   std::string tokens_seen_;  // at the last look
   std::atomic<uint64_t> reloads_{0};
   std::atomic<uint64_t> failures_{0};
+  std::atomic<bool> tokens_are_stale_{false};
+  std::atomic<bool> tls_is_stale_{false};
+  std::atomic<bool> http_is_stale_{false};
   std::atomic<int64_t> expiry_s_{0};  // since 1970
 };
 

@@ -44,6 +44,8 @@ class TlsFiles {
 
   // Key and certificates in force, as PEM.
   const std::string& identity() const { return in_force_.identity; }
+  // Whether the files were wrong when they were read last.
+  bool is_stale() const { return !refusal_.empty(); }
   // When the certificate in force is over.
   absl::Time expiry() const { return in_force_.expiry; }
 

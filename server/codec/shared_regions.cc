@@ -74,10 +74,10 @@ absl::StatusOr<OwnedFd> OpenObject(const std::string& key, uint64_t offset,
         "key: expected a shared memory object, got ", Quoted(key)));
   }
   if (found.st_uid != geteuid()) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("expected a shared memory object of the server's user, ",
-                     geteuid(), ", got ", Quoted(key), " of ", found.st_uid,
-                     ": run client and server as one user"));
+    return absl::PermissionDeniedError(absl::StrCat(
+        "expected a shared memory object of the server's user, "
+        "got ",
+        Quoted(key), " of another: run client and server as one user"));
   }
   const auto size = static_cast<uint64_t>(found.st_size);
   if (offset > size || bytes > size - offset) {

@@ -16,8 +16,8 @@ namespace {
 constexpr int64_t kMiB = int64_t{1} << 20;
 
 // Returns the sum of anonymous and shared memory of the process, in bytes
-// (proc(5): RssAnon and RssShmem, in kB); 0 where the system does not say.
-int64_t UsedByProcess() {
+// (proc(5): RssAnon and RssShmem, in kB).
+std::optional<int64_t> UsedByProcess() {
   std::ifstream status("/proc/self/status");
   int64_t kib = 0;
   for (std::string key; status >> key;
@@ -27,7 +27,7 @@ int64_t UsedByProcess() {
       kib += value;
     }
   }
-  return kib << 10;
+  return kib > 0 ? std::optional<int64_t>(kib << 10) : std::nullopt;
 }
 
 }  // namespace
@@ -37,11 +37,15 @@ MemoryGuard::Memory MemoryGuard::OfProcess() {
 }
 
 std::optional<std::string> MemoryGuard::Look() {
-  int64_t used = memory_.used();
-  if (used > refuse_from_ || used > end_from_) {
+  std::optional<int64_t> found = memory_.used();
+  if (found > refuse_from_ || found > end_from_) {
     memory_.give_back();
-    used = memory_.used();
+    found = memory_.used();
   }
+  if (!found.has_value()) {
+    return std::nullopt;
+  }
+  const int64_t used = *found;
   used_.store(used, std::memory_order_relaxed);
   const bool is_short = used > refuse_from_;
   const bool was_short =

@@ -28,10 +28,11 @@ struct MemoryBounds {
 
 class MemoryGuard {
  public:
-  // The memory of the process: how many bytes it uses, and how to give back
-  // what is free.
+  // The memory of the process: how many bytes it uses, nothing where the system
+  // does not say, as where it has no more files; and how to give back what is
+  // free.
   struct Memory {
-    std::function<int64_t()> used;
+    std::function<std::optional<int64_t>()> used;
     std::function<void()> give_back;
   };
 
@@ -50,7 +51,8 @@ class MemoryGuard {
         memory_(std::move(memory)) {}
 
   // Called from time to time. Returns why the process must end, or nothing;
-  // tells the log when it comes to be short of memory, and when no more.
+  // tells the log when it comes to be short of memory, and when no more. Where
+  // the system does not say, all stays as it is.
   std::optional<std::string> Look();
 
   // Whether a request of that many bytes may be taken.

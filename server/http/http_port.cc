@@ -27,29 +27,30 @@ absl::StatusOr<std::unique_ptr<HttpPort>> HttpPort::Open(
   return std::unique_ptr<HttpPort>(new HttpPort(*std::move(listener), tls));
 }
 
-void HttpPort::Look(const std::string& tls, TimePoint now) {
+bool HttpPort::Look(const std::string& tls, TimePoint now) {
   before_.reset();
   if (refused_.has_value() && *refused_ != tls) {
     refused_.reset();
   }
   if (tls == tls_ || refused_.has_value()) {
-    return;
+    return tls == tls_;
   }
   auto listener = listener_->WithTls(tls);
   if (listener.ok()) {
     before_ = std::exchange(listener_, *std::move(listener));
     tls_ = tls;
-    return;
+    return true;
   }
   if (absl::IsInvalidArgument(listener.status())) {
     refused_ = tls;
   } else if (told_at_.has_value() && now < *told_at_ + kToldAgain) {
-    return;
+    return false;
   } else {
     told_at_ = now;
   }
   spdlog::warn("HTTP keeps the certificate before: {}",
                std::string(listener.status().message()));
+  return false;
 }
 
 }  // namespace ferry

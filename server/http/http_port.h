@@ -26,10 +26,11 @@ class HttpPort {
       ListenSockets sockets, HttpListener::Handlers handlers,
       const std::string& tls);
 
-  // Called from time to time with what is in force. What GnuTLS refuses is told
-  // once, and is not tried again until another comes. What fails for another
-  // reason is tried at each look, and told once a minute.
-  void Look(const std::string& tls, TimePoint now);
+  // Called from time to time with what is in force; returns whether the port is
+  // served with it. What GnuTLS refuses is told once, and is not tried again
+  // until another comes. What fails for another reason is tried at each look,
+  // and told once a minute.
+  bool Look(const std::string& tls, TimePoint now);
 
   int port() const { return listener_->port(); }
 

@@ -50,6 +50,10 @@ constexpr MetricName kReloadFailures = {
     "ferry_trust_reload_failures_total",
     "Times that changed certificates or tokens were wrong, and those before "
     "stayed in force"};
+constexpr MetricName kStale = {
+    "ferry_trust_stale",
+    "1 while the files of certificates or tokens are wrong, or HTTP does not "
+    "take the certificate: those before are in force"};
 constexpr MetricName kExpiry = {
     "ferry_tls_certificate_expiry_timestamp_seconds",
     "When the server's certificate is over, since the epoch"};
@@ -138,6 +142,7 @@ void AddTrust(const Gatekeeper::Counts& trust, MetricFamilies& out) {
   add(kUnauthorized, {{"reason", "permission_denied"}}, trust.refused.denied);
   add(kReloads, {}, trust.reloads);
   add(kReloadFailures, {}, trust.failures);
+  out.AddGauge(kStale, {}, trust.is_stale ? 1 : 0);
   if (trust.expiry.has_value()) {
     out.AddGauge(kExpiry, {},
                  static_cast<double>(absl::ToUnixSeconds(*trust.expiry)));

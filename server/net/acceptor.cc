@@ -87,17 +87,21 @@ Acceptor::Acceptor(ListenSockets sockets, Handlers handlers, int first_reserved,
       handlers_(std::move(handlers)),
       first_reserved_(first_reserved),
       name_(BoundName(sockets_.fds().front())),
-      stop_fd_(stop_fd),
-      thread_([this] { Run(); }) {}
+      stop_fd_(stop_fd) {
+  thread_.Start([this] { Run(); });
+}
 
-void Acceptor::Stop() {
-  if (!thread_.joinable()) {
-    return;
+bool Acceptor::StopBy(TimePoint until) {
+  if (stop_fd_ < 0) {
+    return true;
   }
   eventfd_write(stop_fd_, 1);
-  thread_.join();
-  close(stop_fd_);
+  if (!thread_.JoinBy(until)) {
+    return false;
+  }
+  close(std::exchange(stop_fd_, -1));
   sockets_.Close();
+  return true;
 }
 
 void Acceptor::Run() {

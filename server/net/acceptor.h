@@ -18,10 +18,10 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/joinable_thread.h"
 #include "server/net/listen_sockets.h"
 
 namespace ferry {
@@ -46,7 +46,7 @@ class Acceptor {
                                                          Handlers handlers,
                                                          int first_reserved);
 
-  ~Acceptor() { Stop(); }
+  ~Acceptor() { StopBy(kNever); }
 
   struct Counts {
     uint64_t accepted = 0;
@@ -69,11 +69,13 @@ class Acceptor {
   // thread; looks at each descriptor of the process.
   size_t CountConnections() const;
 
-  // Gives the port back and calls no handler any more.
-  void Stop();
+  // Gives the port back and calls no handler any more. Returns false where its
+  // thread has not ended by then, as where a handler hangs: then it is as
+  // before, but takes no connection once that goes on.
+  bool StopBy(TimePoint until);
 
   // Shuts the connections to the port that are still open, wherever they are,
-  // as the end of the process would. REQUIRES: Stop() was called.
+  // as the end of the process would. REQUIRES: StopBy() was called.
   void ShutConnections() const;
 
  private:
@@ -91,7 +93,7 @@ class Acceptor {
   const Handlers handlers_;
   const int first_reserved_;
   const std::string name_;  // of its sockets, those accepted too
-  const int stop_fd_;       // readable once it stops
+  int stop_fd_;             // readable once it stops; -1: it has
 
   // The thread only.
   bool is_blind_ = false;
@@ -105,7 +107,7 @@ class Acceptor {
   std::atomic<uint64_t> failures_{0};
   std::atomic<TimePoint> turned_{Clock::Steady().Now()};
 
-  std::thread thread_;
+  JoinableThread thread_;
 };
 
 }  // namespace ferry

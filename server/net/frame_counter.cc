@@ -28,9 +28,6 @@ constexpr uint32_t kPriorityBytes = 5;
 // What a request that ends allows.
 constexpr double kAllowedResets = 1;
 constexpr double kAllowedControl = 2;
-// By how much the number of a stream is past that of the one before at most;
-// clients leave none out.
-constexpr uint32_t kMaxLeap = 200;
 // How many streams that finish let an unfinished one be forgotten.
 constexpr int64_t kFinishedOfForgotten = 4096;
 // Bytes of a block of headers that count as one stream more.
@@ -175,11 +172,10 @@ std::optional<FrameFlood> FrameCounter::BeginFrame(const Clock& clock) {
 }
 
 bool FrameCounter::BeginStream(uint32_t stream, bool ends) {
-  if (stream - last_stream_ > kMaxLeap ||
-      (!has_acknowledged_ && ++early_streams_ > bounds_.early_streams)) {
+  if (!has_acknowledged_ && ++early_streams_ > bounds_.early_streams) {
     return false;
   }
-  last_stream_ = stream;
+  last_stream_ = stream;  // it may be far past: grpc-java leaves numbers out
   Weigh(stream);
   if (ends) {
     Finish(stream);

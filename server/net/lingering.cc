@@ -43,7 +43,8 @@ bool Lingering::Keep(int fd, TimePoint now) {
   }
   MutexLock lock(mutex_);
   if (sockets_.size() >= kMostConnections) {
-    return false;
+    close(sockets_.front().fd);
+    sockets_.pop_front();
   }
   const int kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (kept < 0 || kept >= first_reserved_) {

@@ -7,6 +7,7 @@
 // WINDOW_UPDATE for the answer before may have just come: the last answer, or
 // its end, would be gone. So the socket only stops sending, has what comes read
 // and thrown away, and is closed when its client closes it or kMost is over.
+// Where there are too many, the oldest goes: its client has had the most time.
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_SERVER_NET_LINGERING_H_
@@ -31,8 +32,8 @@ class Lingering {
   explicit Lingering(int first_reserved) : first_reserved_(first_reserved) {}
 
   // Has the socket stop sending, and keeps it by a descriptor of its own, so
-  // that the caller may close its. Returns false, and does nothing, where its
-  // client has gone, or no more can be kept: then the caller shuts it.
+  // that the caller may close its. Returns false, and leaves it as it is, where
+  // its client has gone, or files are short: then the caller shuts it.
   bool Keep(int fd, TimePoint now);
 
   // Reads what has come, and closes those that are over. To be called twice a

@@ -2,6 +2,8 @@
 #include "base/stray_signals.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -24,6 +26,19 @@ TEST(StraySignalsTest, HandlerOfAProfilerStays) {
   std::raise(SIGPROF);
   EXPECT_EQ(handled, 1);
   std::signal(SIGPROF, SIG_DFL);
+}
+
+TEST(StraySignalsTest, ChildrenAreReapedByTheProgramItself) {
+  std::signal(SIGCHLD, SIG_IGN);  // as a parent may leave it
+  IgnoreStraySignals();
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(7);
+  }
+  int how = 0;
+  ASSERT_EQ(waitpid(child, &how, 0), child);
+  EXPECT_TRUE(WIFEXITED(how));
+  EXPECT_EQ(WEXITSTATUS(how), 7);
 }
 
 TEST(StraySignalsTest, SignalsThatStopAProgramStopIt) {

@@ -1,6 +1,6 @@
 """HAProxy with the configuration that is shipped, in front of three real
 servers: 10,000 requests of ferry-bench while one server drains, and images of
-48 KiB while each server is killed, none failed.
+48 KiB while each server is killed, none failed but answers that had begun.
 
 Skipped where scripts/haproxy.sh has not been run.
 """

@@ -79,13 +79,13 @@ TEST(LaunchOptionsTest, SlicesThatNvmlLists) {
 TEST(LaunchOptionsTest, TimesAreSeconds) {
   const auto options =
       Parse({"--restart-delay-secs=0.25", "--healthy-secs=2",
-             "--restart-max-delay-secs=4", "--hang-timeout-secs=5",
+             "--restart-max-delay-secs=4", "--hang-timeout-secs=25",
              "--stop-timeout-secs=7", "--dry-run"});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->supervisor.back_off.first, Milliseconds(250));
   EXPECT_EQ(options->supervisor.back_off.most, Milliseconds(4000));
   EXPECT_EQ(options->supervisor.back_off.healthy, Milliseconds(2000));
-  EXPECT_EQ(options->supervisor.hang_timeout, Milliseconds(5000));
+  EXPECT_EQ(options->supervisor.hang_timeout, Milliseconds(25'000));
   EXPECT_EQ(options->supervisor.stop_timeout, Milliseconds(7000));
   EXPECT_EQ(options->action, LaunchOptions::Action::kPrintPlan);
 }
@@ -111,6 +111,8 @@ TEST(LaunchOptionsTest, WrongFlagsAreRefused) {
   EXPECT_THAT(
       ErrorOf({"--hang-timeout-secs=9", "--", "--exit-timeout-secs", "10"}),
       HasSubstr("--exit-timeout-secs, 10, got 9"));
+  EXPECT_THAT(ErrorOf({"--hang-timeout-secs=20"}),
+              HasSubstr("--exit-timeout-secs, 20, got 20"));
   for (const char* hang : {"--hang-timeout-secs=0", "--hang-timeout-secs=61"}) {
     EXPECT_TRUE(Parse({hang, "--", "--exit-timeout-secs=60"}).ok());
   }

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import secrets
 import signal
 import struct
@@ -73,6 +74,13 @@ class CannotLaunchTest(unittest.TestCase):
                            "--slices=GPU-nonsense")
         self.assertRefused("'--device=cuda:0'", "--servers=2", "--",
                            "--device=cuda:0")
+
+    def test_time_to_end_is_the_servers_own_default(self):
+        text = subprocess.run([SERVER, "--help"], capture_output=True, text=True,
+                              timeout=60, check=True).stdout
+        seconds = re.search(r"--exit-timeout-secs .*; default (\d+)]", text)[1]
+        self.assertRefused(f"--exit-timeout-secs, {seconds}, got {seconds};",
+                           "--servers=1", f"--hang-timeout-secs={seconds}")
 
     def test_dry_run_prints_the_commands(self):
         ended = run("--slices=MIG-a,MIG-b", "--server=s", "--dry-run", "--",
@@ -268,7 +276,8 @@ class LaunchTest(unittest.TestCase):
             self.assertEqual(launched.wait(), 0)
 
     def test_server_that_hangs_is_killed_and_started_again(self):
-        with Launched(flags=["--hang-timeout-secs=2"]) as launched:
+        with Launched("--exit-timeout-secs=1",
+                      flags=["--hang-timeout-secs=2"]) as launched:
             first, other = launched.wait_until_ready()
             os.kill(first["pid"], signal.SIGSTOP)
             again, same = launched.wait_for(
@@ -291,7 +300,8 @@ class LaunchTest(unittest.TestCase):
                 "FERRY_STALL_FOLDER": "/proc/self/status",
                 "FERRY_STALL_WHILE": sign}):
             launched = self.enterContext(Launched(
-                servers=1, flags=["--hang-timeout-secs=5"]))
+                "--exit-timeout-secs=1", servers=1,
+                flags=["--hang-timeout-secs=5"]))
         (first,) = launched.wait_until_ready()
         pathlib.Path(sign).touch()
         self.assertTrue(wait_until(lambda: not is_live(first["metrics"]), 60))
@@ -323,7 +333,8 @@ class LaunchTest(unittest.TestCase):
             launched.signal(signal.SIGCONT)
 
     def test_killed_server_that_is_not_gone_is_told_of_and_waited_for(self):
-        with Launched(flags=["--hang-timeout-secs=1"]) as launched:
+        with Launched("--exit-timeout-secs=0.5",
+                      flags=["--hang-timeout-secs=1"]) as launched:
             first, other = launched.wait_until_ready()
             with self.hold_one_that_hangs(launched, first["pid"]):
                 stuck, same = launched.wait_for(
@@ -354,7 +365,8 @@ class LaunchTest(unittest.TestCase):
                              "cpu-0: NOT GONE: .*it is not waited for")
 
     def test_launcher_ends_at_once_where_a_server_is_stuck(self):
-        with Launched(flags=["--hang-timeout-secs=1"]) as launched:
+        with Launched("--exit-timeout-secs=0.5",
+                      flags=["--hang-timeout-secs=1"]) as launched:
             first, _ = launched.wait_until_ready()
             with self.hold_one_that_hangs(launched, first["pid"]):
                 launched.wait_for(lambda all_: all_[0]["state"] == "stuck")

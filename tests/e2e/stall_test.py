@@ -3,6 +3,7 @@ goes on, health is told, and a stop waits for none of them. Threads that stall: 
 server is not ready, and ends."""
 
 import os
+import queue
 import tempfile
 import unittest
 from unittest import mock
@@ -146,6 +147,31 @@ class StallTest(unittest.TestCase):
         self.assertEqual(server.wait(), 3)
         self.assertTrue(any("thread hangs name=ferry-infer" in line
                             for line in server.log), server.log)
+
+    def test_server_whose_acceptor_stays_stalled_drains_before_it_ends(self):
+        server = self.start("ferry-accept", "--backend-timeout-secs=12", what="THREAD")
+        requests = queue.Queue()
+        replies = self.stub.ModelStreamInfer(iter(requests.get, None))
+        requests.put(one_row("echo"))
+        self.assertEqual(next(replies).error_message, "")
+        self.stall()
+        with self.assertRaises(grpc.RpcError) as ended:
+            next(replies)
+        self.assertIn("draining", ended.exception.details())
+        requests.put(None)
+        self.assertEqual(server.wait(), 3)
+        self.assertTrue(any("thread hangs name=ferry-accept" in line
+                            for line in server.log), server.log)
+
+    def test_stop_waits_for_no_acceptor_that_is_stalled(self):
+        server = self.start("ferry-accept", what="THREAD")
+        self.stall()
+        self.assertTrue(wait_until(lambda: any(
+            "have not turned for 5 s" in line for line in server.log), 20))
+        server.signal()
+        self.assertEqual(server.wait(), 0)
+        self.assertIn("stopped while a thread that takes connections hangs",
+                      "".join(server.log))
 
 
 if __name__ == "__main__":

@@ -93,6 +93,7 @@ TEST_F(GatekeeperTest, TokensAreReadAgainAndWrongOnesAreNotTaken) {
   }
   EXPECT_TRUE(Knows(keeper, "Bearer alpha"));
   EXPECT_EQ(keeper.counts().failures, 1U) << "told once";
+  EXPECT_TRUE(keeper.counts().is_stale);
   std::filesystem::remove(path_);
   for (int i = 0; i < 3; ++i) {
     keeper.Look(now_);
@@ -106,6 +107,9 @@ TEST_F(GatekeeperTest, TokensAreReadAgainAndWrongOnesAreNotTaken) {
   EXPECT_FALSE(Knows(keeper, "Bearer alpha"));
   EXPECT_TRUE(Knows(keeper, "Bearer beta"));
   EXPECT_EQ(keeper.counts().reloads, 1U);
+  EXPECT_FALSE(keeper.counts().is_stale);
+  keeper.SetHttpIsStale(true);
+  EXPECT_TRUE(keeper.counts().is_stale);
 }
 
 TEST_F(GatekeeperTest, LinesOfCertificatesNeedAnAuthority) {

@@ -249,11 +249,13 @@ TEST_F(TlsFilesTest, WrongOnesLeaveThoseInForceAndAreToldOnce) {
   EXPECT_EQ(Look(**files), "as before");
   EXPECT_TRUE(absl::StrContains(Look(**files), "got that of another"));
   EXPECT_EQ(Look(**files), "as before") << "told once";
+  EXPECT_TRUE((*files)->is_stale());
   EXPECT_EQ(TextOf((*files)->identity_path()), before);
   Write(paths_.certificate, CertificateOf(key_, 2 * kDay));
   EXPECT_EQ(Look(**files), "as before");
   EXPECT_EQ(Look(**files), "others");
   EXPECT_EQ((*files)->expiry(), now_ + 2 * kDay);
+  EXPECT_FALSE((*files)->is_stale());
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "tests/server/logged_text.h"
@@ -25,13 +27,13 @@ class MemoryGuardTest : public testing::Test {
                        {.used = [this] { return used_; },
                         .give_back =
                             [this] {
-                              used_ -= free_;
+                              *used_ -= free_;
                               free_ = 0;
                               ++given_;
                             }});
   }
 
-  int64_t used_ = 0;
+  std::optional<int64_t> used_ = 0;
   int64_t free_ = 0;
   int given_ = 0;
 };
@@ -50,6 +52,18 @@ TEST_F(MemoryGuardTest, LargeRequestsAreRefusedWhileMemoryIsShort) {
   used_ = 800;
   EXPECT_EQ(guard.Look(), std::nullopt);
   EXPECT_TRUE(guard.Takes(kLarge));
+}
+
+TEST_F(MemoryGuardTest, WithoutAnAnswerOfTheSystemAllStaysAsItIs) {
+  MemoryGuard guard = Guard({.refuse_percent = 90, .end_percent = 97});
+  used_ = 901;
+  EXPECT_EQ(guard.Look(), std::nullopt);
+  LoggedText logged;
+  used_ = std::nullopt;
+  EXPECT_EQ(guard.Look(), std::nullopt);
+  EXPECT_TRUE(guard.is_short());
+  EXPECT_EQ(guard.used(), 901);
+  EXPECT_THAT(logged.Take(), IsEmpty());
 }
 
 TEST_F(MemoryGuardTest, LogIsToldOfEachChangeOnce) {
@@ -97,7 +111,7 @@ TEST_F(MemoryGuardTest, PercentOfZeroIsNever) {
 
 TEST(MemoryOfProcessTest, UsedGrowsByWhatIsTouched) {
   const MemoryGuard::Memory memory = MemoryGuard::OfProcess();
-  const int64_t before = memory.used();
+  const int64_t before = memory.used().value_or(0);
   EXPECT_GT(before, 0);
   constexpr size_t kBytes = size_t{64} << 20;
   std::vector<char> touched(kBytes, 1);

@@ -129,11 +129,11 @@ TEST(HttpPortTest, NewConnectionsSeeTheCertificateInForce) {
   TlsClient before(port->port());
   EXPECT_EQ(before.ServerName(), "first");
   const std::string second = IdentityOf("second");
-  port->Look(second, clock.Now());
+  EXPECT_TRUE(port->Look(second, clock.Now()));
   TlsClient after(port->port());
   EXPECT_EQ(after.ServerName(), "second");
   EXPECT_THAT(before.Get("/"), EndsWith("answered")) << "until the next look";
-  port->Look(second, clock.Now());
+  EXPECT_TRUE(port->Look(second, clock.Now()));
   EXPECT_THAT(after.Get("/"), EndsWith("answered"));
 }
 
@@ -151,7 +151,7 @@ TEST(HttpPortTest, CertificateThatDoesNotServeLeavesTheOneBefore) {
   const std::string good = IdentityOf("good");
   const std::unique_ptr<HttpPort> port = Open(good);
   const auto look = [&](const std::string& tls) {
-    port->Look(tls, clock.Now());
+    EXPECT_EQ(port->Look(tls, clock.Now()), tls == good);
     return logged.Take();
   };
   EXPECT_THAT(look("neither key nor certificate"),
@@ -178,13 +178,13 @@ TEST(HttpPortTest, TooFewFilesLeaveTheCertificateBeforeForAWhile) {
   {
     const int lowest = NextFile();
     const FilesLeft one(1);
-    port->Look(second, clock.Now());
+    EXPECT_FALSE(port->Look(second, clock.Now()));
     EXPECT_EQ(NextFile(), lowest) << "the socket is closed";
-    port->Look(second, clock.Now());
+    EXPECT_FALSE(port->Look(second, clock.Now()));
   }
   EXPECT_THAT(logged.Take(), EndsWith("before: Too many open files\n"));
   EXPECT_EQ(closed_twice, 0);
-  port->Look(second, clock.Now());
+  EXPECT_TRUE(port->Look(second, clock.Now()));
   EXPECT_EQ(TlsClient(port->port()).ServerName(), "second");
 }
 

@@ -56,6 +56,20 @@ class Door {
     most_ = connections;
   }
 
+  // Has its thread wait where it takes a connection, or go on.
+  void Hold(bool holds) {
+    MutexLock lock(mutex_);
+    holds_ = holds;
+    changed_.SignalAll();
+  }
+
+  void WaitUntilHeld() {
+    MutexLock lock(mutex_);
+    while (!is_held_) {
+      changed_.Wait(mutex_);
+    }
+  }
+
   void WaitUntilBlind(bool is_blind) {
     MutexLock lock(mutex_);
     while (is_blind_ != is_blind) {
@@ -81,6 +95,11 @@ class Door {
  private:
   bool Take(int fd) {
     MutexLock lock(mutex_);
+    while (holds_) {
+      is_held_ = true;
+      changed_.SignalAll();
+      changed_.Wait(mutex_);
+    }
     if (fds_.size() >= most_) {
       return false;
     }
@@ -107,6 +126,8 @@ class Door {
   std::vector<int> fds_ ABSL_GUARDED_BY(mutex_);
   size_t most_ ABSL_GUARDED_BY(mutex_) = SIZE_MAX;
   bool is_blind_ ABSL_GUARDED_BY(mutex_) = false;
+  bool holds_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_held_ ABSL_GUARDED_BY(mutex_) = false;
   int port_ = 0;
   std::unique_ptr<Acceptor> acceptor_;
 };
@@ -177,10 +198,22 @@ TEST(AcceptorTest, StoppedItGivesThePortBackAndLeavesConnectionsOpen) {
   Door door(INT_MAX);
   const LoopbackClient client(door.port(), AF_INET);
   door.WaitForConnections(1);
-  door.acceptor().Stop();
+  EXPECT_TRUE(door.acceptor().StopBy(kNever));
   EXPECT_EQ(LoopbackClient(door.port(), AF_INET).error(), ECONNREFUSED);
   EXPECT_TRUE(ListenSockets::Bind("127.0.0.1", door.port()).ok());
   EXPECT_FALSE(client.IsEndedNow());
+}
+
+TEST(AcceptorTest, HandlerThatHangsHoldsUpNoStopThatHasATime) {
+  Door door(INT_MAX);
+  door.Hold(true);
+  const LoopbackClient client(door.port(), AF_INET);
+  door.WaitUntilHeld();
+  EXPECT_FALSE(door.acceptor().StopBy(Clock::Steady().Now()));
+  door.Hold(false);
+  EXPECT_TRUE(door.acceptor().StopBy(kNever));
+  EXPECT_TRUE(door.acceptor().StopBy(kNever));
+  EXPECT_EQ(LoopbackClient(door.port(), AF_INET).error(), ECONNREFUSED);
 }
 
 TEST(AcceptorTest, ConnectionsAreShutWhereverTheyAre) {
@@ -196,7 +229,7 @@ TEST(AcceptorTest, ConnectionsAreShutWhereverTheyAre) {
     EXPECT_EQ(one->acceptor().counts().accepted, 1U);
     EXPECT_EQ(one->acceptor().CountConnections(), 1U);
   }
-  door.acceptor().Stop();
+  EXPECT_TRUE(door.acceptor().StopBy(kNever));
   door.acceptor().ShutConnections();
   EXPECT_TRUE(client.IsEnded());
   EXPECT_FALSE(neighbour.IsEndedNow());

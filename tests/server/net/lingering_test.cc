@@ -113,15 +113,16 @@ TEST_F(LingeringTest, OneWhoseClientHasGoneIsNotKept) {
   close(fd_);
 }
 
-TEST_F(LingeringTest, KeepsNoMoreThanItsBound) {
+TEST_F(LingeringTest, TheOldestGoesWhereThereAreTooMany) {
   RaiseOpenFileLimit();
-  for (size_t i = 0; i < Lingering::kMostConnections; ++i) {
-    ASSERT_TRUE(lingering_.Keep(fd_, kNow)) << i;
+  for (size_t i = 0; i < Lingering::kMostConnections + 2; ++i) {
+    const bool is_old = i < 3;
+    ASSERT_TRUE(lingering_.Keep(fd_, is_old ? kNow : kNow + Duration(1))) << i;
   }
-  EXPECT_FALSE(lingering_.Keep(fd_, kNow));
+  EXPECT_EQ(lingering_.size(), Lingering::kMostConnections);
   lingering_.Look(kNow + Lingering::kMost);
-  EXPECT_TRUE(lingering_.Keep(fd_, kNow));
-  lingering_.Look(kNow + Lingering::kMost);
+  EXPECT_EQ(lingering_.size(), Lingering::kMostConnections - 1);
+  lingering_.Look(kNow + Lingering::kMost + Duration(1));
   close(fd_);
 }
 
