@@ -35,7 +35,10 @@ constexpr int kServiceUnavailable = 503;
 // How long it may take to write the last replies, at most, and traces half of
 // it.
 constexpr Duration kMaxFlush = std::chrono::milliseconds(800);
-static_assert(kMaxFlush < Server::kMaxTeardown);
+// What is given to threads that take connections, and that have long been told
+// to end, before they are said to hang.
+constexpr Duration kStopAcceptors = std::chrono::milliseconds(150);
+static_assert(kMaxFlush + kStopAcceptors < Server::kMaxTeardown);
 
 // What an idle server needs to say that it is idle, also where no time is left.
 constexpr Duration kMinDrain = std::chrono::milliseconds(20);
@@ -540,14 +543,21 @@ uint64_t Server::DrainRefusals() const {
   return sum;
 }
 
-bool Server::SendAway(TimePoint until) {
-  bool has_stopped = true;
+bool Server::StopAcceptors(TimePoint until) {
   for (const auto& acceptor : acceptors_) {
-    has_stopped = acceptor->StopBy(until) && has_stopped;
+    acceptor->BeginStop();
   }
+  bool have_ended = true;
+  for (const auto& acceptor : acceptors_) {
+    have_ended = acceptor->StopBy(until) && have_ended;
+  }
+  return have_ended;
+}
+
+void Server::SendAway(TimePoint until) {
+  StopAcceptors(std::max(until, Clock::Steady().Now() + kMinDrain));
   grpc_->SendGoaways();
   SleepUntil(until);
-  return has_stopped;
 }
 
 void Server::SayFarewell(TimePoint until) {
@@ -600,8 +610,7 @@ void Server::FlushReplies(TimePoint until) {
 absl::Status Server::FinishDrain(TimePoint until) {
   const Clock& clock = Clock::Steady();
   const TimePoint now = clock.Now();
-  const bool has_stopped =
-      SendAway(now + std::clamp((until - now) / 4, Duration(0), kSendAway));
+  SendAway(now + std::clamp((until - now) / 4, Duration(0), kSendAway));
   control_->BeginDrain();
   until = std::max(until, clock.Now() + kMinDrain);
   const TimePoint waited_until = AwaitAnswers(until);
@@ -615,12 +624,13 @@ absl::Status Server::FinishDrain(TimePoint until) {
     tracer_->Flush(ended + kMaxFlush / 2);
   }
   FlushReplies(ended + kMaxFlush);
+  const bool have_stopped = StopAcceptors(clock.Now() + kStopAcceptors);
   // What is left, an upload or a reply that nothing reads, ends as with the
   // process: clients see UNAVAILABLE, and not the CANCELLED of a shutdown.
   for (const auto& acceptor : acceptors_) {
     acceptor->ShutConnections();
   }
-  if (!has_stopped && status.ok()) {
+  if (!have_stopped && status.ok()) {
     return absl::AbortedError("a thread that takes connections hangs");
   }
   if (!has_joined && status.ok()) {

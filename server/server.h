@@ -102,8 +102,8 @@ class Server {
   // What was admitted has until then; returns at most kMaxTeardown later.
   // DEADLINE_EXCEEDED where not all of it was finished in time: the rest was
   // answered with UNAVAILABLE or still runs. ABORTED where all was, but a model
-  // is still being loaded. A server that cannot go on waits for no batch that
-  // hangs.
+  // is still being loaded, or a thread that takes connections hangs. A server
+  // that cannot go on waits for no batch that hangs.
   absl::Status FinishDrain(TimePoint until);
   static constexpr Duration kMaxTeardown = std::chrono::seconds(1);
 
@@ -139,9 +139,11 @@ class Server {
   HttpListener::Routes Routes() const;
   // Requests refused because the server drains.
   uint64_t DrainRefusals() const;
-  // Takes no more connections, tells clients to go, and serves what they send
-  // until they hear of it. Returns false where a thread that takes them hangs.
-  bool SendAway(TimePoint until);
+  // Takes no more connections. Returns false where a thread that takes them has
+  // not ended by then.
+  bool StopAcceptors(TimePoint until);
+  // Tells clients to go, and serves what they send until they hear of it.
+  void SendAway(TimePoint until);
   // Waits until only what hangs or is lost is left, at most until then; returns
   // when it ended.
   TimePoint AwaitAnswers(TimePoint until);

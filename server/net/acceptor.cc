@@ -91,11 +91,17 @@ Acceptor::Acceptor(ListenSockets sockets, Handlers handlers, int first_reserved,
   thread_.Start([this] { Run(); });
 }
 
+void Acceptor::BeginStop() {
+  if (stop_fd_ >= 0) {
+    eventfd_write(stop_fd_, 1);
+  }
+}
+
 bool Acceptor::StopBy(TimePoint until) {
+  BeginStop();
   if (stop_fd_ < 0) {
     return true;
   }
-  eventfd_write(stop_fd_, 1);
   if (!thread_.JoinBy(until)) {
     return false;
   }

@@ -69,9 +69,12 @@ class Acceptor {
   // thread; looks at each descriptor of the process.
   size_t CountConnections() const;
 
-  // Gives the port back and calls no handler any more. Returns false where its
-  // thread has not ended by then, as where a handler hangs: then it is as
-  // before, but takes no connection once that goes on.
+  // Tells its thread to end after the turn that it is in.
+  void BeginStop();
+
+  // Tells it so, gives the port back and calls no handler any more. Returns
+  // false where the thread has not ended by then, as where a handler hangs:
+  // then the port is still taken.
   bool StopBy(TimePoint until);
 
   // Shuts the connections to the port that are still open, wherever they are,

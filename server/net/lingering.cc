@@ -42,14 +42,14 @@ bool Lingering::Keep(int fd, TimePoint now) {
     return false;
   }
   MutexLock lock(mutex_);
-  if (sockets_.size() >= kMostConnections) {
-    close(sockets_.front().fd);
-    sockets_.pop_front();
-  }
   const int kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (kept < 0 || kept >= first_reserved_) {
     close(kept);
     return false;
+  }
+  if (sockets_.size() >= kMostConnections) {
+    close(sockets_.front().fd);
+    sockets_.pop_front();
   }
   setsockopt(kept, SOL_SOCKET, SO_RCVBUF, &kReceiveBytes,
              sizeof(kReceiveBytes));

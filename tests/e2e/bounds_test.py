@@ -379,6 +379,7 @@ class ExitTimeoutTest(unittest.TestCase):
             with FerryProcess(f"--exit-timeout-secs={seconds}") as server:
                 server.signal()
                 self.assertEqual(server.wait(), 0, "".join(server.log))
+                self.assertNotIn("hangs", "".join(server.log))
 
     def test_short_exit_time_serves_what_fits_into_it(self):
         with FerryProcess("--exit-timeout-secs=1", models=["slow"]) as server:
