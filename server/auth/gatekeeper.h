@@ -62,7 +62,8 @@ class Gatekeeper {
 
   // Reads again what has changed, and logs it.
   void Look(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether HTTP serves the certificate that is in force. Any thread.
+  // Takes whether HTTP serves another certificate than the one in force. Any
+  // thread.
   void SetHttpIsStale(bool is_stale) {
     http_is_stale_.store(is_stale, std::memory_order_relaxed);
   }

@@ -75,8 +75,7 @@ absl::StatusOr<OwnedFd> OpenObject(const std::string& key, uint64_t offset,
   }
   if (found.st_uid != geteuid()) {
     return absl::PermissionDeniedError(absl::StrCat(
-        "expected a shared memory object of the server's user, "
-        "got ",
+        "expected a shared memory object of the server's user, got ",
         Quoted(key), " of another: run client and server as one user"));
   }
   const auto size = static_cast<uint64_t>(found.st_size);
