@@ -26,6 +26,16 @@ def one_row(model, request_id="", timeout_us=None):
     return request
 
 
+def stream_that_waits(test, stub, model):
+    """Returns the requests and replies of a stream that has had one answer. None
+    ends the requests."""
+    requests = queue.Queue()
+    replies = stub.ModelStreamInfer(iter(requests.get, None))
+    requests.put(one_row(model))
+    test.assertEqual(next(replies).error_message, "")
+    return requests, replies
+
+
 class Client:
     """A channel of its own to a server."""
 
@@ -386,10 +396,7 @@ class DrainTest(unittest.TestCase):
     def test_stream_that_waits_ends_with_unavailable(self):
         with FerryProcess(models=["sim"]) as server, \
                 Client(server) as client:
-            requests = queue.Queue()
-            replies = client.stub.ModelStreamInfer(iter(requests.get, None))
-            requests.put(one_row("sim"))
-            self.assertEqual(next(replies).error_message, "")
+            requests, replies = stream_that_waits(self, client.stub, "sim")
             server.signal()
             with self.assertRaises(grpc.RpcError) as ended:
                 next(replies)

@@ -3,7 +3,6 @@ goes on, health is told, and a stop waits for none of them. Threads that stall: 
 server is not ready, and ends."""
 
 import os
-import queue
 import tempfile
 import unittest
 from unittest import mock
@@ -14,7 +13,7 @@ from tritonclient.grpc import service_pb2_grpc
 
 import trust
 from connections_test import NOT_SERVING, SERVING
-from ending_test import one_row
+from ending_test import one_row, stream_that_waits
 from ferry_process import FerryProcess, wait_until
 
 CALL_S = 30
@@ -150,10 +149,7 @@ class StallTest(unittest.TestCase):
 
     def test_server_whose_acceptor_stays_stalled_drains_before_it_ends(self):
         server = self.start("ferry-accept", "--backend-timeout-secs=12", what="THREAD")
-        requests = queue.Queue()
-        replies = self.stub.ModelStreamInfer(iter(requests.get, None))
-        requests.put(one_row("echo"))
-        self.assertEqual(next(replies).error_message, "")
+        requests, replies = stream_that_waits(self, self.stub, "echo")
         self.stall()
         with self.assertRaises(grpc.RpcError) as ended:
             next(replies)
